@@ -1,0 +1,83 @@
+//! [`Line`] and [`AtomicLine`]: 512 bits that a processor fetches as one, owned by one thread or shared by many.
+//!
+//! Both are eight 64-bit words, aligned to 64 bytes so that no line straddles two cache lines; bit `b` of a line is bit `b % 64` of word
+//! `b / 64`. [`Words`] is what a test needs of either, so that the meaning of a test is written once.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Bits in a line.
+pub(crate) const LINE_BITS: usize = 512;
+/// Bytes in a line.
+pub(crate) const LINE_BYTES: usize = LINE_BITS / 8;
+/// Words in a line.
+pub(crate) const WORDS: usize = LINE_BITS / 64;
+
+/// A line that can be read.
+pub(crate) trait Words {
+    /// The word at `index`, below [`WORDS`]. For a shared line a relaxed load: see the head of `bloom/once.rs` for why a reader needs no more.
+    fn word(&self, index: usize) -> u64;
+
+    /// How many of the 512 bits are set. For a shared line not a snapshot: words are read one by one.
+    fn count_ones(&self) -> u32 {
+        (0..WORDS).map(|index| self.word(index).count_ones()).sum()
+    }
+}
+
+/// A line that one thread owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [u64; WORDS]);
+
+impl Line {
+    pub(crate) const EMPTY: Self = Self([0; WORDS]);
+}
+
+impl Words for Line {
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        self.0[index]
+    }
+}
+
+/// A line that many threads read and set bits in.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct AtomicLine(pub(crate) [AtomicU64; WORDS]);
+
+impl AtomicLine {
+    pub(crate) fn empty() -> Self {
+        // Not a constant: loom's atomics are born at run time.
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Words for AtomicLine {
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        // ORDERING: Relaxed. A thread to which an insert happened before reads that word's bits or later ones by coherence, and bits only ever
+        // become set while lines are shared; nothing else is reached through a bit.
+        self.0[index].load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, not(absentia_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_cache_line() {
+        assert_eq!((size_of::<Line>(), align_of::<Line>()), (64, 64));
+        assert_eq!((size_of::<AtomicLine>(), align_of::<AtomicLine>()), (64, 64));
+    }
+
+    #[test]
+    fn counting_sees_every_word() {
+        let mut line = Line::EMPTY;
+        for (index, word) in line.0.iter_mut().enumerate() {
+            *word = (1 << index) | 1 << 63;
+        }
+        let shared = AtomicLine(line.0.map(AtomicU64::new));
+        assert_eq!((line.count_ones(), shared.count_ones()), (16, 16));
+        assert_eq!(AtomicLine::empty().count_ones(), 0);
+    }
+}

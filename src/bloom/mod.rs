@@ -1,0 +1,29 @@
+//! Bloom filters of one cache line a key: one cache miss a question, whatever the rate.
+//!
+//! | you have | take |
+//! |---|---|
+//! | one thread that inserts, or a build phase and then readers | [`BlockedBloom`] |
+//! | many threads that insert while others ask | [`AtomicBlockedBloom`] |
+//! | a gate that makes its own filters | [`BloomFactory`] |
+//!
+//! Both filters give the same answers for the same keys, under the same hasher. What they share is thought once: `shape.rs` (parameters and the
+//! way from a hash to its line), `occupancy.rs` (what the set bits tell), `batch.rs` (groups), `once.rs`
+//! (inserting beside others), and [`sizing`] (the mathematics).
+
+mod atomic;
+mod batch;
+mod blocked;
+mod builder;
+mod factory;
+#[cfg(all(test, absentia_loom))]
+mod loom_tests;
+mod occupancy;
+mod once;
+mod shape;
+pub mod sizing;
+
+pub use atomic::AtomicBlockedBloom;
+pub use blocked::BlockedBloom;
+pub use builder::BloomBuilder;
+pub use factory::BloomFactory;
+pub use sizing::Sizing;

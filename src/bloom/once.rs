@@ -1,0 +1,48 @@
+//! [`insert`]: a key's bits into a line that others write too, and at most one caller told that they were new.
+//!
+//! **What it must give.** (1) When it has returned, every thread that learns of the return finds the key. (2) "It was new" is heard by at most
+//! one of the callers that insert a key at once, so that whoever hears it may act on it once. Setting bits and looking whether any changed does
+//! not give (2): two callers can each be the first in another word.
+//!
+//! **How.** An insert reads the words of its key in ascending order. The last of those that it finds *incomplete*, with a bit of the key not set,
+//! decides: it is written last, and the key was new if that write changed it. Words found complete are not written at all.
+//!
+//! **Why at most one hears "new".** Suppose that two callers do, A with the deciding word `a` and B with `b`.
+//!
+//! - `a = b`: both write that word by read-modify-write. The later finds the earlier's bits, so it changed nothing.
+//! - `a < b`: A found `b` complete, as its last incomplete word was `a`. B's write of `b` changed it, so `b` was incomplete until then, and A read
+//!   B's write or a later one. That load acquires what B's write releases (later read-modify-writes carry the release on). Before that write B
+//!   had found `a` complete or had completed it. So A's write of `a`, which comes after all of A's loads, finds `a` complete and changes nothing.
+//!
+//! **When a new key hears "not new".** Where other keys cover all its bits: the ordinary false positive. And where other keys, between this
+//! caller's load and its write, set all the bits that were missing in the deciding word, though this caller itself set bits in others: a race of
+//! nanoseconds within one line. Callers of *one* key that race only with each other never all hear "not new": whoever is first to write the last
+//! of the words that were incomplete to begin with decides by that word, and changes it.
+//!
+//! **Why readers are relaxed.** (1) is per word: the insert set the bits, or saw them set, and to whoever learns of its return that happened before;
+//! coherence then shows that value of the word or a later one, and bits are never cleared through `&self`. No other memory is reached through a
+//! bit, so there is nothing to acquire.
+
+use crate::bits::{AtomicLine, WORDS};
+use crate::sync::Ordering;
+
+/// Sets the bits of `mask`; true where the deciding word changed.
+#[inline]
+pub(super) fn insert(line: &AtomicLine, mask: &[u64; WORDS]) -> bool {
+    let words = line.0.iter().zip(mask).filter(|&(_, &bits)| bits != 0);
+    let mut decider = None;
+    for (word, &bits) in words {
+        // ORDERING: Acquire pairs with the Release of another caller's deciding write: who finds that word complete because of it comes, with its
+        // own writes, after what that caller found or made complete before.
+        if word.load(Ordering::Acquire) & bits == bits {
+            continue;
+        }
+        if let Some((earlier, bits)) = decider.replace((word, bits)) {
+            // ORDERING: Relaxed. It comes before the deciding write in program order, and that one releases it.
+            earlier.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+    // ORDERING: Release pairs with the Acquire above. No Acquire here: this write comes last in its word's order by coherence with what the loads
+    // acquired, and nothing is read after it.
+    decider.is_some_and(|(word, bits)| word.fetch_or(bits, Ordering::Release) & bits != bits)
+}

@@ -1,0 +1,286 @@
+//! [`GateBuilder`]: every choice of a gate, checked together at `build`.
+
+use super::core::{Core, CoreConfig};
+use super::{Coverage, ExistenceGate, Inner, Settings, rebuild::Canaries};
+use crate::filter::FilterFactory;
+use crate::key::KeyHasher;
+use crate::loader::{CacheKey, CacheValue, DynLoader, Lane, LaneConfig, Observer};
+use crate::params::{Fpr, ParamError};
+use crate::sync::{AtomicBool, Mutex};
+use crate::time::Clock;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of an [`ExistenceGate`]. Setters never fail; [`build`](Self::build) does.
+#[must_use = "a builder does nothing until build"]
+pub struct GateBuilder<K, V> {
+    loader: Box<dyn DynLoader<K, V>>,
+    coverage: Option<Coverage>,
+    factory: Option<Arc<dyn FilterFactory>>,
+    hasher: Option<KeyHasher>,
+    clock: Clock,
+    observer: Option<Arc<dyn Observer>>,
+    fpr: f64,
+    delta_share: f64,
+    expected_keys: u64,
+    growth: f64,
+    fpr_limit: f64,
+    lane: LaneConfig,
+    stripes: usize,
+    max_transaction: Duration,
+    scan_lag: Duration,
+    lookup_timeout: Duration,
+    many_limit: usize,
+}
+
+impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
+    pub(super) fn new(loader: Box<dyn DynLoader<K, V>>) -> Self {
+        Self {
+            loader,
+            coverage: None,
+            factory: None,
+            hasher: None,
+            clock: Clock::standard(),
+            observer: None,
+            fpr: 0.01,
+            delta_share: 0.1,
+            expected_keys: 0,
+            growth: 1.1,
+            fpr_limit: 0.5,
+            lane: LaneConfig::default(),
+            stripes: 1 << 18,
+            max_transaction: Duration::from_secs(30),
+            scan_lag: Duration::ZERO,
+            lookup_timeout: Duration::from_secs(10),
+            many_limit: 10_000,
+        }
+    }
+
+    /// Who creates keys. Must be said.
+    pub fn coverage(mut self, coverage: Coverage) -> Self {
+        self.coverage = Some(coverage);
+        self
+    }
+
+    /// False-positive rate of the gate as a whole (default 0.01): a tenth of it is for keys created since the last rebuild.
+    pub fn fpr(mut self, p: f64) -> Self {
+        self.fpr = p;
+        self
+    }
+
+    /// About how many keys exist. Only saves a second scan at the first rebuild, which would otherwise begin small.
+    pub fn expected_keys(mut self, keys: u64) -> Self {
+        self.expected_keys = keys;
+        self
+    }
+
+    /// How many keys may be created between two rebuilds, as a part of those that exist (default 0.1, and never less than 1,024 keys).
+    pub fn delta_share(mut self, part: f64) -> Self {
+        self.delta_share = part;
+        self
+    }
+
+    /// A rebuild is sized for the last count times this (default 1.1), so that a growing table is scanned once.
+    pub fn growth(mut self, factor: f64) -> Self {
+        self.growth = factor;
+        self
+    }
+
+    /// Above this estimated false-positive rate (default 0.5) a generation is no longer asked, until the next rebuild.
+    pub fn fpr_limit(mut self, p: f64) -> Self {
+        self.fpr_limit = p;
+        self
+    }
+
+    /// The hasher (default: XXH3-128 under a random secret).
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = Some(hasher);
+        self
+    }
+
+    /// What the filters are made by (default: blocked Bloom filters).
+    pub fn filters(mut self, factory: impl FilterFactory + 'static) -> Self {
+        self.factory = Some(Arc::new(factory));
+        self
+    }
+
+    /// Is told what happens (default: nobody).
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The clock (default: the machine's).
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Budget of the suspect lane: lookups of keys that a filter rules out but may not.
+    pub fn suspect_lane(mut self, budget: LaneConfig) -> Self {
+        self.lane = budget;
+        self
+    }
+
+    /// Number of fence words of 8 bytes, rounded up to a power of two (default 262,144, which is 2 MiB). With c creates a second and tombstones that live
+    /// T seconds, about c·T/stripes of the tombstones die before their time.
+    pub fn fence_stripes(mut self, stripes: usize) -> Self {
+        self.stripes = stripes;
+        self
+    }
+
+    /// The longest that a transaction of the source can be open (default 30 s): enforce it there. Writes whose outcome was not reported stay fenced for
+    /// it, and a gate with a predecessor waits it out before its first trust.
+    pub fn max_transaction(mut self, limit: Duration) -> Self {
+        self.max_transaction = limit;
+        self
+    }
+
+    /// How far behind the primary the scan of a rebuild may be (default not at all). Settled keys stay pending for it. A
+    /// [`KeySource::lag`](super::KeySource::lag) above this is refused.
+    pub fn scan_lag(mut self, lag: Duration) -> Self {
+        self.scan_lag = lag;
+        self
+    }
+
+    /// How long a lookup may take in all (default 10 s); after it the answer is Unknown.
+    pub fn lookup_timeout(mut self, limit: Duration) -> Self {
+        self.lookup_timeout = limit;
+        self
+    }
+
+    /// `begin_create_many` with more keys than this (default 10,000) distrusts the gate until the next rebuild instead of announcing each.
+    pub fn announce_limit(mut self, keys: usize) -> Self {
+        self.many_limit = keys;
+        self
+    }
+
+    /// Makes the gate. It starts out loading: until the first rebuild everything is possible.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], which names what is wrong.
+    pub fn build(self) -> Result<ExistenceGate<K, V>, BuildError> {
+        let coverage = self.coverage.ok_or(BuildError::CoverageNotSaid)?;
+        let part = |name, value: f64, most: f64| if value > 0.0 && value <= most { Ok(value) } else { Err(BuildError::OutOfRange { name, value }) };
+        let delta_share = part("delta_share", self.delta_share, 10.0)?;
+        let fpr_limit = part("fpr_limit", self.fpr_limit, 1.0)?;
+        if !(self.growth >= 1.0 && self.growth <= 100.0) {
+            return Err(BuildError::OutOfRange { name: "growth", value: self.growth });
+        }
+        if self.stripes == 0 || self.stripes > 1 << 30 {
+            return Err(BuildError::OutOfRange { name: "fence_stripes", value: self.stripes as f64 });
+        }
+        for (name, duration) in [("max_transaction", self.max_transaction), ("lookup_timeout", self.lookup_timeout)] {
+            if duration.is_zero() {
+                return Err(BuildError::ZeroDuration { name });
+            }
+        }
+        if let Some(fault) = self.lane.fault() {
+            return Err(BuildError::Lane { fault });
+        }
+        let fpr = Fpr::new(self.fpr)?.value();
+        let (base_fpr, delta_fpr) = (Fpr::new(fpr * 0.9)?, Fpr::new(fpr * 0.1)?);
+        let hasher = match self.hasher {
+            Some(hasher) => hasher,
+            None => KeyHasher::random()?,
+        };
+        let factory = self.factory.unwrap_or_else(crate::default_filters);
+        let suspects = Lane::new(self.lane, self.clock.now());
+        let core = Core::new(CoreConfig {
+            hasher,
+            coverage,
+            clock: self.clock,
+            observer: self.observer,
+            stripes: self.stripes,
+            pending_shards: 64,
+            max_transaction: self.max_transaction,
+            scan_lag: self.scan_lag,
+            fpr_limit,
+        });
+        let settings = Settings {
+            base_fpr,
+            delta_fpr,
+            delta_share,
+            expected_keys: self.expected_keys,
+            growth: self.growth,
+            max_transaction: self.max_transaction,
+            lookup_timeout: self.lookup_timeout,
+            many_limit: self.many_limit,
+        };
+        Ok(ExistenceGate {
+            inner: Arc::new(Inner {
+                core,
+                loader: self.loader,
+                factory,
+                suspects,
+                settings,
+                unresolved: Mutex::new(Vec::new()),
+                canaries: Canaries::new(),
+                rebuilding: AtomicBool::new(false),
+                retired: Mutex::new(Vec::new()),
+            }),
+        })
+    }
+}
+
+impl<K, V> fmt::Debug for GateBuilder<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GateBuilder").field("coverage", &self.coverage).field("fpr", &self.fpr).finish_non_exhaustive()
+    }
+}
+
+/// Why a gate could not be built.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Who creates keys was not said. `Coverage::Advisory { tombstones: Tombstones::Off }` is the choice that is right for everyone.
+    CoverageNotSaid,
+    /// A number is outside its range.
+    OutOfRange {
+        /// The setter.
+        name: &'static str,
+        /// What it was given.
+        value: f64,
+    },
+    /// A duration that cannot be zero is.
+    ZeroDuration {
+        /// The setter.
+        name: &'static str,
+    },
+    /// The suspect lane's budget makes no sense.
+    Lane {
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+    /// The false-positive rate, or the seed.
+    Params(ParamError),
+}
+
+impl From<ParamError> for BuildError {
+    fn from(error: ParamError) -> Self {
+        Self::Params(error)
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CoverageNotSaid => f.write_str("coverage: not said; who creates keys decides what the gate may answer"),
+            Self::OutOfRange { name, value } => write!(f, "{name}: {value} is out of range"),
+            Self::ZeroDuration { name } => write!(f, "{name}: is zero"),
+            Self::Lane { fault } => write!(f, "suspect lane: {fault}"),
+            Self::Params(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Params(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! [`DistrustGuard`]: for writers that bypass the gate. Imports, restores, a colleague with a console.
+//!
+//! While one lives nothing absent is remembered or served from memory, reads are shared only with the next flight, and the filter is a hint. When the
+//! last one ends the epoch moves, which kills every token from before; and only a rebuild *published after that* restores trust in the filter,
+//! because only its scan is sure to have seen what was written.
+
+use super::ExistenceGate;
+use crate::loader::{CacheKey, CacheValue};
+use std::fmt;
+
+/// Keeps a gate from trusting its memory of absence. Take it before the first write that bypasses the gate is committed, drop it after the last one.
+#[must_use = "the gate is distrusted only while the guard lives"]
+pub struct DistrustGuard<K, V> {
+    gate: ExistenceGate<K, V>,
+}
+
+impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
+    /// Distrusts the gate for as long as the guard lives, and its filter until the next rebuild after that.
+    pub fn distrust(&self) -> DistrustGuard<K, V> {
+        self.inner.core.begin_distrust();
+        DistrustGuard { gate: self.clone() }
+    }
+}
+
+impl<K, V> DistrustGuard<K, V> {
+    pub(super) fn gate(&self) -> &ExistenceGate<K, V> {
+        &self.gate
+    }
+}
+
+impl<K, V> Drop for DistrustGuard<K, V> {
+    fn drop(&mut self) {
+        self.gate.inner.core.end_distrust();
+    }
+}
+
+impl<K, V> fmt::Debug for DistrustGuard<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DistrustGuard")
+    }
+}

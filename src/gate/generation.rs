@@ -1,0 +1,149 @@
+//! [`State`]: everything that readers and creators must see together, replaced as a whole.
+//!
+//! ```text
+//! State ─┬─ current ──► Generation { base: filled by a rebuild, then frozen;  delta: takes creates while it serves }
+//!        ├─ building ─► Building { delta }      a rebuild under way: creates set their bits here too
+//!        ├─ epoch       moves when a distrust ends: tokens of earlier epochs are dead
+//!        └─ trust, distrust guards
+//! ```
+//!
+//! A generation answers maybe for a key that is in its base or in its delta. Bits are never cleared (R9): a deleted key is a false positive until the
+//! next rebuild. The state only ever changes by read-copy-update, so that two changes at once both happen.
+
+use crate::filter::{InsertShared, Membership};
+use crate::key::KeyHash;
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::time::Timestamp;
+use std::sync::Arc;
+
+pub(crate) struct Generation {
+    pub(crate) id: u64,
+    base: Arc<dyn Membership>,
+    delta: Arc<dyn InsertShared>,
+    /// Rows that the scan saw.
+    pub(crate) rows: u64,
+    pub(crate) built: Timestamp,
+    inserts: AtomicU64,
+    switched_off: AtomicBool,
+}
+
+impl Generation {
+    pub(crate) fn new(building: &Building, base: Arc<dyn Membership>, rows: u64, built: Timestamp) -> Self {
+        let delta = Arc::clone(&building.delta);
+        // ORDERING: Relaxed: a count, not a signal.
+        let inserts = AtomicU64::new(building.inserts.load(Ordering::Relaxed));
+        Self { id: building.id, base, delta, rows, built, inserts, switched_off: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        self.base.contains_hash(hash) || self.delta.contains_hash(hash)
+    }
+
+    pub(crate) fn contains_batch(&self, hashes: &[KeyHash]) -> bitvec::vec::BitVec {
+        self.base.contains_hash_batch(hashes) | self.delta.contains_hash_batch(hashes)
+    }
+
+    /// Adds a key to the delta. Returns how many keys the delta has taken, where this one was new to it.
+    pub(crate) fn insert(&self, hash: KeyHash) -> Option<u64> {
+        // ORDERING: Relaxed: a count, not a signal.
+        self.delta.insert_hash_shared(hash).then(|| self.inserts.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    pub(crate) fn delta_keys(&self) -> u64 {
+        // ORDERING: Relaxed: a count, not a signal.
+        self.inserts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn delta_capacity(&self) -> u64 {
+        self.delta.capacity()
+    }
+
+    /// More keys were created than the delta was sized for: the rate of false positives rises from here on.
+    pub(crate) fn is_saturated(&self) -> bool {
+        self.delta_keys() > self.delta.capacity()
+    }
+
+    /// The chance that either filter claims a key that is in neither.
+    pub(crate) fn estimated_fpr(&self) -> f64 {
+        1.0 - (1.0 - self.base.estimated_fpr()) * (1.0 - self.delta.estimated_fpr())
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.base.memory_bytes() + self.delta.memory_bytes()
+    }
+
+    /// True for the call that switches it off.
+    pub(crate) fn switch_off(&self) -> bool {
+        // ORDERING: Relaxed: a reader that sees it late asks the filter once more, which is never wrong.
+        !self.switched_off.swap(true, Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn is_switched_off(&self) -> bool {
+        // ORDERING: Relaxed, see `switch_off`.
+        self.switched_off.load(Ordering::Relaxed)
+    }
+}
+
+/// A generation that a rebuild is filling.
+pub(crate) struct Building {
+    pub(crate) id: u64,
+    delta: Arc<dyn InsertShared>,
+    inserts: AtomicU64,
+    /// The epoch in which it was published. Restores trust only if that is still the epoch at the swap.
+    pub(crate) epoch: u64,
+}
+
+impl Building {
+    pub(crate) fn new(id: u64, delta: Arc<dyn InsertShared>, epoch: u64) -> Self {
+        Self { id, delta, inserts: AtomicU64::new(0), epoch }
+    }
+
+    pub(crate) fn insert(&self, hash: KeyHash) {
+        if self.delta.insert_hash_shared(hash) {
+            // ORDERING: Relaxed: a count, not a signal.
+            self.inserts.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        self.delta.contains_hash(hash)
+    }
+}
+
+/// How far the filter may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trust {
+    /// No rebuild has finished yet.
+    Loading,
+    /// A rebuild that began after every doubt has been swapped in.
+    Trusted,
+    /// Writers that bypass the gate are, or were, at work; the next rebuild restores trust.
+    Distrusted,
+    /// An answer Absent was found to be wrong: somebody creates keys unannounced. The next rebuild restores trust, but find out who it is.
+    WrongAbsence,
+    /// The exclusive lock was lost. Never trusted again.
+    LockLost,
+}
+
+pub(crate) struct State {
+    pub(crate) epoch: u64,
+    pub(crate) current: Option<Arc<Generation>>,
+    pub(crate) building: Option<Arc<Building>>,
+    pub(crate) guards: u32,
+    pub(crate) trust: Trust,
+}
+
+impl State {
+    /// The start: loading, everything is possible. Epochs begin at 1, so that no token of missing state matches.
+    pub(crate) fn loading() -> Self {
+        Self { epoch: 1, current: None, building: None, guards: 0, trust: Trust::Loading }
+    }
+
+    /// A copy to change.
+    pub(crate) fn copy(&self) -> Self {
+        Self { epoch: self.epoch, current: self.current.clone(), building: self.building.clone(), guards: self.guards, trust: self.trust }
+    }
+}

@@ -1,0 +1,134 @@
+//! [`KeySource`]: where a rebuild gets every key that exists. [`KeySink`]: where the scan puts them.
+
+use crate::filter::{Insert, Membership};
+use crate::key::{Key, KeyHash, KeyHasher};
+use crate::loader::BoxError;
+use std::borrow::Borrow;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a scan says it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scanned {
+    /// Rows that it pushed, by its own count or the database's. Compared with what arrived.
+    pub rows: u64,
+}
+
+/// Gives every key that exists in the source of truth, for a rebuild.
+///
+/// # Contract
+///
+/// The snapshot that is read is opened *inside* [`scan`](Self::scan), after it was called: keys whose create began before that are the gate's business,
+/// all others the scan's. It is one snapshot, or keyset pages in key order (`WHERE id > $last ORDER BY id LIMIT n`), never `OFFSET`, which skips rows
+/// when others are deleted. It reads the primary, or says by how much it may lag.
+///
+/// `scan` is called again from the start where the keys outgrow what the filter was sized for.
+///
+/// ```
+/// use absentia::{KeySink, KeySource, Scanned};
+/// struct Products(Vec<String>);
+///
+/// impl KeySource<String> for Products {
+///     type Error = std::convert::Infallible;
+///     async fn scan(&self, sink: &mut KeySink<'_, String>) -> Result<Scanned, Self::Error> {
+///         for sku in &self.0 {
+///             sink.push(sku); // a real one: rows of SELECT sku FROM products
+///         }
+///         Ok(Scanned { rows: self.0.len() as u64 })
+///     }
+/// }
+/// # let _ = Products(Vec::new());
+/// ```
+pub trait KeySource<K>: Send + Sync {
+    /// What goes wrong. The rebuild fails then, and the generation that serves goes on.
+    type Error: Into<BoxError> + Send;
+
+    /// Pushes every key that exists into `sink`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the scan from being complete.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await.
+    fn scan(&self, sink: &mut KeySink<'_, K>) -> impl Future<Output = Result<Scanned, Self::Error>> + Send;
+
+    /// How far behind the primary the scanned snapshot may be. Above the gate's `scan_lag` the rebuild is refused.
+    fn lag(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// How many scanned keys are kept to be looked up again in the finished filter.
+const SAMPLES: usize = 1024;
+
+/// Takes the keys of a scan.
+pub struct KeySink<'a, K> {
+    hasher: &'a KeyHasher,
+    base: Box<dyn Insert>,
+    capacity: u64,
+    rows: u64,
+    /// Every `stride`-th key, thinned out whenever there are too many.
+    samples: Vec<KeyHash>,
+    stride: u64,
+    keys: PhantomData<fn(K)>,
+}
+
+impl<'a, K> KeySink<'a, K> {
+    pub(super) fn new(hasher: &'a KeyHasher, base: Box<dyn Insert>, capacity: u64) -> Self {
+        Self { hasher, base, capacity, rows: 0, samples: Vec::new(), stride: 1, keys: PhantomData }
+    }
+
+    /// Adds a key. Cost: one hash and one line of the filter.
+    ///
+    /// Once there are more keys than the filter was sized for they are only counted, and the scan will be called again, with room for them.
+    pub fn push<Q>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Key + ?Sized,
+    {
+        self.rows += 1;
+        if self.outgrown() {
+            return;
+        }
+        let hash = self.hasher.hash(key);
+        self.base.insert_hash(hash);
+        if self.rows % self.stride == 0 {
+            self.samples.push(hash);
+            if self.samples.len() == SAMPLES {
+                // Every other one goes, and half as many come.
+                let mut n = 0;
+                self.samples.retain(|_| {
+                    n += 1;
+                    n % 2 == 0
+                });
+                self.stride *= 2;
+            }
+        }
+    }
+
+    /// Keys pushed so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub(super) fn outgrown(&self) -> bool {
+        self.rows > self.capacity
+    }
+
+    /// The filled filter, and the samples.
+    pub(super) fn finish(self) -> (Arc<dyn Membership>, Vec<KeyHash>) {
+        (self.base.freeze(), self.samples)
+    }
+}
+
+impl<K> fmt::Debug for KeySink<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeySink").field("rows", &self.rows).field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
