@@ -82,6 +82,14 @@ impl Traffic {
         self
     }
 
+    /// The same traffic as client number `n` sends it: the same names are popular, in another order, and the enumeration walks another range.
+    pub(crate) fn for_client(&self, n: u64) -> Self {
+        let mut client = self.clone();
+        client.rng = fastrand::Rng::with_seed(client.rng.u64(..).wrapping_add(n));
+        client.next_item = n * 1_000_000 + 1;
+        client
+    }
+
     pub(crate) fn next_request(&mut self) -> Request {
         let Shares { partner, enumeration, real_hits } = self.shares;
         // u64, so that three large weights cannot overflow.

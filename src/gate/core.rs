@@ -19,7 +19,7 @@ use crate::fence::{Pending, Stripes, Token};
 use crate::filter::{InsertShared, Membership};
 use crate::key::{KeyHash, KeyHasher};
 use crate::loader::{Event, Fences, Join, Observer};
-use crate::sync::{AtomicBool, AtomicU64, Ordering, Swap, point, rule_off};
+use crate::sync::{AtomicU64, Ordering, Swap, point, rule_off};
 use crate::time::{Clock, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,7 @@ pub(crate) struct Core {
     pub(crate) pending: Pending,
     generations: AtomicU64,
     /// Before this moment a predecessor's COMMIT may still land.
-    pub(crate) ready_at: Timestamp,
-    ready: AtomicBool,
+    ready_at: Timestamp,
     /// For how long after its settlement a rebuild's scan may miss a key.
     pub(crate) scan_lag: Duration,
     /// Above this estimated rate of false positives a generation is no longer asked.
@@ -63,12 +62,11 @@ impl Core {
             hasher: config.hasher,
             coverage: config.coverage,
             observer: config.observer,
-            state: Swap::new(State::loading()),
+            state: Swap::new(State::loading(!waits, if waits { now.plus(config.max_transaction).plus(config.scan_lag) } else { now })),
             stripes: Stripes::new(config.stripes),
             pending: Pending::new(config.pending_shards),
             generations: AtomicU64::new(1),
             ready_at: if waits { now.plus(config.max_transaction) } else { now },
-            ready: AtomicBool::new(!waits),
             clock: config.clock,
             scan_lag: config.scan_lag,
             fpr_limit: config.fpr_limit,
@@ -238,7 +236,8 @@ impl Core {
 
     fn doubt(&self, trust: Trust) {
         // A new epoch kills every token at once, and keeps a rebuild that was published before the doubt from restoring trust.
-        let (before, _) = self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), ..state.copy() });
+        let seen_from = self.seen_from();
+        let (before, _) = self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() });
         if before.trust != trust {
             self.record(Event::EpochChanged);
         }
@@ -251,8 +250,20 @@ impl Core {
 
     pub(crate) fn end_distrust(&self) {
         // The guard's end and the new epoch are one step: there is no moment at which tokens from before the guard count again.
-        let _ = self.state.update(|state| State { guards: state.guards - 1, epoch: state.epoch + 1, ..state.copy() });
+        let seen_from = self.seen_from();
+        let _ = self.state.update(|state| State { guards: state.guards - 1, epoch: state.epoch + 1, seen_from, ..state.copy() });
         self.record(Event::EpochChanged);
+    }
+
+    /// From when on a scan is sure to see what was written unannounced until now.
+    fn seen_from(&self) -> Timestamp {
+        self.clock.now().plus(if rule_off!(LagForgotten) { Duration::ZERO } else { self.scan_lag })
+    }
+
+    /// How long a scan that begins now could, by its lag, still miss what was written unannounced, so that it would not restore trust.
+    pub(crate) fn too_early_for(&self) -> Duration {
+        let ready = self.not_ready_for();
+        ready.max(self.state.load().seen_from.since(self.clock.now()))
     }
 
     /// What makes this process the only creator still holds, as far as can be found out by looking closely.
@@ -271,16 +282,20 @@ impl Core {
         }
     }
 
-    fn is_ready(&self) -> bool {
-        // ORDERING: Relaxed: it only ever goes from false to true, and the time it stands for has passed for everybody.
-        if self.ready.load(Ordering::Relaxed) {
-            return true;
+    /// How long a COMMIT of a predecessor may still be in flight. Zero from the moment on at which that is over for everybody: then the epoch has moved,
+    /// so that no token captured before vouches for a read that such a COMMIT overtook.
+    pub(crate) fn not_ready_for(&self) -> Duration {
+        if self.state.load().ready {
+            return Duration::ZERO;
         }
-        let ready = self.clock.now() >= self.ready_at;
-        if ready {
-            self.ready.store(true, Ordering::Relaxed);
+        let left = self.ready_at.since(self.clock.now());
+        if left.is_zero() {
+            let _ = self.state.update(|state| match state.ready {
+                true => state.copy(),
+                false => State { ready: true, epoch: state.epoch + u64::from(!rule_off!(ReadyInOldEpoch)), ..state.copy() },
+            });
         }
-        ready
+        left
     }
 
     /// Under Advisory coverage: how old a tombstone may be, if there may be any.
@@ -298,7 +313,9 @@ impl Core {
         // ORDERING: Relaxed: only uniqueness is asked of it.
         let id = self.generations.fetch_add(1, Ordering::Relaxed);
         let (_, after) = self.state.update(|state| {
-            let building = Arc::new(Building::new(id, Arc::clone(delta), state.epoch));
+            // No epoch is 0: a scan that begins too early to see all that was written unannounced will not restore trust.
+            let epoch = if self.clock.now() >= state.seen_from { state.epoch } else { 0 };
+            let building = Arc::new(Building::new(id, Arc::clone(delta), epoch));
             State { building: Some(building), ..state.copy() }
         });
         point("rebuild: published");
@@ -384,7 +401,7 @@ impl Fences for Core {
                 let trust = self.state.load().trust;
                 // Wrong absences and lost locks mean creators that do not announce: then tombstones prove nothing. While the gate is merely loading,
                 // or a distrust has ended and awaits its rebuild, every creator announces again, and they do.
-                let announced = !matches!(trust, Trust::WrongAbsence | Trust::LockLost) && self.is_ready();
+                let announced = !matches!(trust, Trust::WrongAbsence | Trust::LockLost) && self.not_ready_for().is_zero();
                 if announced && !lock.is_held() {
                     self.lose_lock();
                     return false;

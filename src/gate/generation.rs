@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub(crate) struct Generation {
     pub(crate) id: u64,
     base: Arc<dyn Membership>,
+    /// Of the base, which does not change any more; estimating it costs a pass over it.
+    base_fpr: f64,
     delta: Arc<dyn InsertShared>,
     /// Rows that the scan saw.
     pub(crate) rows: u64,
@@ -30,9 +32,10 @@ pub(crate) struct Generation {
 impl Generation {
     pub(crate) fn new(building: &Building, base: Arc<dyn Membership>, rows: u64, built: Timestamp) -> Self {
         let delta = Arc::clone(&building.delta);
+        let base_fpr = base.estimated_fpr();
         // ORDERING: Relaxed: a count, not a signal.
         let inserts = AtomicU64::new(building.inserts.load(Ordering::Relaxed));
-        Self { id: building.id, base, delta, rows, built, inserts, switched_off: AtomicBool::new(false) }
+        Self { id: building.id, base, base_fpr, delta, rows, built, inserts, switched_off: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -64,9 +67,9 @@ impl Generation {
         self.delta_keys() > self.delta.capacity()
     }
 
-    /// The chance that either filter claims a key that is in neither.
+    /// The chance that either filter claims a key that is in neither. Costs a pass over the delta.
     pub(crate) fn estimated_fpr(&self) -> f64 {
-        1.0 - (1.0 - self.base.estimated_fpr()) * (1.0 - self.delta.estimated_fpr())
+        1.0 - (1.0 - self.base_fpr) * (1.0 - self.delta.estimated_fpr())
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
@@ -134,16 +137,21 @@ pub(crate) struct State {
     pub(crate) building: Option<Arc<Building>>,
     pub(crate) guards: u32,
     pub(crate) trust: Trust,
+    /// No COMMIT of a predecessor can be in flight any more. Until then nothing absent is remembered, and no filter is trusted.
+    pub(crate) ready: bool,
+    /// A scan that begins before this moment may, by its lag, miss what was written unannounced, and so does not restore trust.
+    pub(crate) seen_from: Timestamp,
 }
 
 impl State {
     /// The start: loading, everything is possible. Epochs begin at 1, so that no token of missing state matches.
-    pub(crate) fn loading() -> Self {
-        Self { epoch: 1, current: None, building: None, guards: 0, trust: Trust::Loading }
+    pub(crate) fn loading(ready: bool, seen_from: Timestamp) -> Self {
+        Self { epoch: 1, current: None, building: None, guards: 0, trust: Trust::Loading, ready, seen_from }
     }
 
     /// A copy to change.
     pub(crate) fn copy(&self) -> Self {
-        Self { epoch: self.epoch, current: self.current.clone(), building: self.building.clone(), guards: self.guards, trust: self.trust }
+        let (current, building) = (self.current.clone(), self.building.clone());
+        Self { epoch: self.epoch, current, building, guards: self.guards, trust: self.trust, ready: self.ready, seen_from: self.seen_from }
     }
 }

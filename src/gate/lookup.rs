@@ -107,9 +107,10 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Asks the loader, and checks what it says. `reason`: why the filter did not decide; None where it did and a fresh read was asked for.
     async fn load(&self, key: &K, hash: KeyHash, reason: Option<Reason>, caller: CallerId, freshness: Freshness) -> Result<(V, Origin), Lookup<V>> {
         let inner = &*self.inner;
-        // Lookups that the filter would rather rule out, but may not, are what a flood consists of: they have a budget of their own. A caller that asks
-        // for a fresh read of a key that is proven absent is not one of them.
-        let suspect = matches!(reason, Some(Reason::Hint | Reason::Distrusted | Reason::LockLost));
+        let hinted = matches!(reason, Some(Reason::Hint | Reason::Distrusted | Reason::LockLost));
+        // Lookups that the filter would rather rule out, but may not, are what a flood consists of: they have a budget of their own. Those that ask past
+        // the filter do not belong to it.
+        let suspect = hinted && freshness == Freshness::Any;
         let began = inner.core.state.load().current.as_ref().map(|generation| generation.id);
         let fence = inner.core.capture(hash);
         let attempts = async {
@@ -131,7 +132,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let limit = inner.settings.lookup_timeout;
         let found = inner.core.clock.timeout(limit, attempts).await.unwrap_or(Err(Lookup::Unknown(Cause::Timeout { limit })));
         match &found {
-            Ok((_, Origin::Source)) => self.confirmed(key, hash, began, fence, suspect),
+            Ok((_, Origin::Source)) => self.confirmed(key, hash, began, fence, hinted),
             Err(Lookup::Absent(_)) if reason == Some(Reason::Maybe) => inner.core.record(Event::FilterFalsePositive),
             _ => {}
         }
@@ -157,10 +158,10 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     }
 
     /// The source has the row. Was the filter right about it?
-    fn confirmed(&self, key: &K, hash: KeyHash, began: Option<u64>, fence: crate::fence::Token, suspect: bool) {
+    fn confirmed(&self, key: &K, hash: KeyHash, began: Option<u64>, fence: crate::fence::Token, hinted: bool) {
         let core = &self.inner.core;
         self.inner.canaries.offer(key, core.clock.now());
-        if suspect {
+        if hinted {
             // Created unannounced: from here on the filter knows it.
             core.claim(hash);
         } else if core.check(hash).is_absent() {

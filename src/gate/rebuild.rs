@@ -169,8 +169,9 @@ const MIN_DELTA: u64 = 1024;
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Scans every key that exists into a new generation, checks it, and swaps it in. Readers never wait.
     ///
-    /// A gate whose exclusive lock had a predecessor first waits until no COMMIT of that can be in flight (`max_transaction` after it was built). Call it
-    /// from any task or thread; a scan that blocks belongs on a thread that may block.
+    /// A gate whose exclusive lock had a predecessor first waits until no COMMIT of that can be in flight (`max_transaction` after it was built), and one
+    /// whose scans may lag until they see what was written unannounced (`scan_lag` after the last distrust). Call it from any task or thread; a scan that
+    /// blocks belongs on a thread that may block.
     ///
     /// # Errors
     ///
@@ -203,7 +204,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             return Err(RebuildError::LagNotCovered { lag, covered });
         }
         loop {
-            let wait = core.ready_at.since(core.clock.now());
+            let wait = core.too_early_for();
             if wait.is_zero() {
                 break;
             }
@@ -217,8 +218,9 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let before = core.state.load().current.as_ref().map(|generation| (generation.rows, generation.delta_keys()));
         let settings = &self.inner.settings;
         let mut expected = before.map_or(settings.expected_keys, |(rows, created)| rows.saturating_add(created)).max(1);
+        let mut capacity = 0;
         for scans in 1..=MAX_SCANS {
-            let capacity = (expected as f64 * settings.growth).ceil() as u64;
+            capacity = (expected as f64 * settings.growth).ceil() as u64;
             let draft = self.build(source, capacity, lag).await?;
             let (building, rows) = (&draft.published.building, draft.rows);
             match (&draft.base, before) {
@@ -246,7 +248,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
                 }
             }
         }
-        Err(RebuildError::Outgrown { rows: expected, capacity: (expected as f64 * settings.growth).ceil() as u64 })
+        Err(RebuildError::Outgrown { rows: expected, capacity })
     }
 
     /// R8 up to the end of the scan.
@@ -294,8 +296,9 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     async fn ask_canaries(&self, canaries: &[K], base: &dyn Membership, building: &Building) -> Result<(), RebuildError> {
         for key in canaries {
             let hash = self.inner.core.hasher.hash(key);
-            let claimed = base.contains_hash(hash) || building.contains(hash);
-            if !claimed && self.lookup_fresh(key).await.is_present() {
+            let claimed = || base.contains_hash(hash) || building.contains(hash);
+            // Asked again after the read: a deleted key that was created anew meanwhile was announced before it could be found.
+            if !claimed() && self.lookup_fresh(key).await.is_present() && !claimed() {
                 return Err(RebuildError::CanaryMissing);
             }
         }

@@ -77,12 +77,14 @@ pub struct Rebuilder<K, V, S> {
     source: S,
     config: RebuilderConfig,
     failures: u32,
+    /// No early rebuild within this time of the last: the source is scanned a third of the time at most.
+    rest: Duration,
 }
 
 impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
     /// A schedule for `gate`, scanning `source`.
     pub fn new(gate: ExistenceGate<K, V>, source: S, config: RebuilderConfig) -> Self {
-        Self { gate, source, config, failures: 0 }
+        Self { gate, source, config, failures: 0, rest: Duration::ZERO }
     }
 
     /// Rebuilds when it is due, for ever; `report` hears of each rebuild. Due is: at once, then after the interval; earlier where more keys were created
@@ -96,8 +98,9 @@ impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
             let result = self.gate.rebuild_with(&self.source, self.config.options).await;
             report(result.as_ref());
             let wait = match result {
-                Ok(_) => {
+                Ok(rebuilt) => {
                     self.failures = 0;
+                    self.rest = rebuilt.took * 2;
                     self.config.every.mul_f64(1.0 + self.config.jitter * self.chance())
                 }
                 Err(_) => {
@@ -123,7 +126,7 @@ impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
             self.gate.resolve_unknown().await;
             self.gate.free_retired();
             // After a failure the back-off is kept whatever the filter looks like.
-            if self.failures == 0 && self.due_early() {
+            if self.failures == 0 && clock.now().since(began) >= self.rest && self.due_early() {
                 return;
             }
         }

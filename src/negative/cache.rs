@@ -71,7 +71,7 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCacheBuilder<S, St> {
             return Err(CacheBuildError::ZeroTimeout);
         }
         // A quarter of grace: a leader whose read times out lands that for everybody, before its riders depose it and read again.
-        let flights = Flights::new(self.shards, self.timeout + self.timeout / 4);
+        let flights = Flights::new(self.shards, self.timeout.saturating_add(self.timeout / 4));
         Ok(NegativeCache { source: self.source, store: self.store, ttl: self.ttl, timeout: self.timeout, flights })
     }
 }
@@ -203,14 +203,14 @@ impl<S: Source, St: Store<S::Key, S::Value>> Loader<S::Key, S::Value> for Negati
     async fn load(&self, key: &S::Key, context: &LoadContext<'_>) -> Result<Loaded<S::Value>, Cause> {
         let key = Hashed { key, hash: context.hash() };
         let mut writable = true;
-        if !context.is_fresh() {
-            if let Some(known) = self.recall(key, context, &mut writable).await {
-                return Ok(known);
-            }
+        // Asked also where memory may not answer: it tells whether it may be written.
+        let known = self.recall(key, context, &mut writable).await;
+        if let (Some(known), false) = (known, context.is_fresh()) {
+            return Ok(known);
         }
         let mut join = context.join(context.token());
         loop {
-            let mut ticket = self.flights.enter(key, join, |token| context.still_valid(token));
+            let mut ticket = self.flights.enter(key, join, |token| context.still_valid(token) || crate::sync::rule_off!(JoinWithoutLook));
             if ticket.shares() {
                 context.record(Event::FlightJoined);
             }
