@@ -37,7 +37,7 @@ impl Shape {
     pub(super) fn allocate<L>(&self, limit: u64, empty: impl FnMut() -> L) -> Result<Vec<L>, ParamError> {
         // No allocation may be larger than isize::MAX; on a 32-bit machine that limit is the lower one.
         let limit = limit.min(isize::MAX as u64);
-        let needed = self.plan.lines.checked_mul(LINE_BYTES as u64).unwrap_or(u64::MAX);
+        let needed = self.plan.lines.saturating_mul(LINE_BYTES as u64);
         if needed > limit {
             return Err(ParamError::TooLarge { needed, limit });
         }

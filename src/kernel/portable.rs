@@ -28,8 +28,22 @@ use crate::key::KeyHash;
 /// Outputs 1 to 16 of SplitMix64 started at 0, high half, lowest bit set. No two lanes of one half are in a small ratio: `a·SALT[i] = b·SALT[j]`
 /// modulo 2^32 needs a vector (a, b) longer than 5000, well above the 512 positions. Both facts are tested below.
 pub(super) const SALT: [u32; 16] = [
-    0xe220_a839, 0x6e78_9e6b, 0x06c4_5d19, 0xf88b_b8a9, 0x1b39_896b, 0x53cb_9f0d, 0x2c82_9abf, 0xc584_133b, //
-    0x3ee5_7891, 0xf3b8_488d, 0x657e_ecdd, 0xc2d3_26e1, 0x8621_a03f, 0x8e1f_7555, 0xb54e_0f17, 0x84bb_3f97,
+    0xe220_a839,
+    0x6e78_9e6b,
+    0x06c4_5d19,
+    0xf88b_b8a9,
+    0x1b39_896b,
+    0x53cb_9f0d,
+    0x2c82_9abf,
+    0xc584_133b, //
+    0x3ee5_7891,
+    0xf3b8_488d,
+    0x657e_ecdd,
+    0xc2d3_26e1,
+    0x8621_a03f,
+    0x8e1f_7555,
+    0xb54e_0f17,
+    0x84bb_3f97,
 ];
 
 /// The top bits of the product that make a position.
@@ -73,7 +87,10 @@ pub(super) fn mask(second: u64, k: u32) -> [u64; WORDS] {
 
 pub(super) fn contains_group<L: Words>(lines: &[L], hashes: &[KeyHash], k: u32) -> usize {
     fetch(lines, hashes);
-    hashes.iter().enumerate().fold(0, |answer, (bit, &hash)| answer | (usize::from(contains(&lines[index_in(lines, hash.first())], hash.second(), k)) << bit))
+    hashes
+        .iter()
+        .enumerate()
+        .fold(0, |answer, (bit, &hash)| answer | (usize::from(contains(&lines[index_in(lines, hash.first())], hash.second(), k)) << bit))
 }
 
 pub(super) fn insert_group(lines: &mut [Line], hashes: &[KeyHash], k: u32) -> usize {

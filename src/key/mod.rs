@@ -5,6 +5,8 @@
 //! the way from bytes to the two 64-bit hashes that everything else speaks is [`KeyHasher`].
 
 mod encode;
+#[cfg(test)]
+mod golden;
 mod hash;
 mod hasher;
 

@@ -203,7 +203,7 @@ mod tests {
         let (policy, now) = (TtlPolicy::default(), Timestamp::default());
         let mut by_second = std::collections::BTreeMap::<u64, u32>::new();
         for n in 0..100_000u64 {
-            let hash = crate::KeyHasher::xxh3(1).hash(&n);
+            let hash = crate::key::KeyHasher::xxh3(1).hash(&n);
             let life = policy.negative_expiry(hash, now).since(now);
             assert!(life >= secs(30) && life <= secs(38));
             *by_second.entry(life.as_secs()).or_default() += 1;

@@ -125,10 +125,11 @@ fn nobody_and_everybody() {
 
 #[test]
 fn classical_plan_keeps_the_size_and_tells_the_rate() {
-    for (p, rate, k) in [(1e-2, 1.14e-2, 6), (1e-3, 1.54e-3, 9), (1e-4, 2.56e-4, 11), (1e-5, 5.17e-5, 13), (1e-6, 1.22e-5, 14)] {
+    // From this file's exact rates; the research's, from the moment of the mean, are up to 5 % lower.
+    for (p, rate, k) in [(1e-2, 1.15e-2, 6), (1e-3, 1.57e-3, 9), (1e-4, 2.64e-4, 11), (1e-5, 5.39e-5, 12), (1e-6, 1.29e-5, 14)] {
         let plan = Sizing::Classical.plan(Capacity::new(1_000_000), Fpr::new(p).unwrap());
         assert_eq!(plan.lines, textbook(1_000_000, p).bits.div_ceil(512));
-        assert!(close(plan.predicted_fpr, rate, 0.05) && plan.k == k, "{p}: {plan:?}");
+        assert!(close(plan.predicted_fpr, rate, 0.01) && plan.k == k, "{p}: {plan:?}");
     }
 }
 

@@ -1,0 +1,150 @@
+//! The rate that a filter shows against the rate that was asked for and the rate that the sizing predicted.
+//!
+//! **Method.** A filter holds as many keys as its capacity and is asked about strangers. With Q questions and a predicted rate r, the number F of
+//! false positives has mean Q·r and two sources of variance: the questions, Q·r, and the contents of this one filter, (Q·r·s)²/L over its L lines,
+//! where s is the relative standard deviation of one line's rate (computed from the distribution of its occupancy: 0.1 at p = 0.3, 7.4 at 1e-6).
+//!
+//! **Bound.** |F − Q·r| ≤ 5.2 standard deviations. A normal variable leaves that with chance 2e-7; with at least 150 expected false positives and
+//! the skew of both sources, 1e-6 for each test line. Seeds are fixed, so a pass stays a pass: the figure is the chance that a *change* of constants
+//! or seeds fails by bad luck. As r ≤ p, the upper half is the claim that users read: no more false positives than asked for.
+
+use absentia::bloom::{Sizing, sizing::line_fpr};
+use absentia::{BlockedBloom, Capacity, Fpr, Key, KeyHash, KeyHasher};
+
+/// Stafford's variant 13 of the 64-bit mixer, as in SplitMix64.
+fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Key number `id`, hashed by two mixers of different streams: cheap enough for 10^8 questions.
+fn mixed(id: u64) -> KeyHash {
+    KeyHash::from_parts(mix(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)), mix(id.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x5851_f42d_4c95_7f2d))
+}
+
+/// False positives among `questions` hashes of strangers, asked in batches.
+fn false_positives(filter: &BlockedBloom, first: u64, questions: u64, hash: impl Fn(u64) -> KeyHash) -> u64 {
+    let mut hashes = Vec::with_capacity(4096);
+    let mut found = 0;
+    for start in (first..first + questions).step_by(4096) {
+        hashes.clear();
+        hashes.extend((start..(start + 4096).min(first + questions)).map(&hash));
+        found += filter.contains_hash_batch(&hashes).count_ones() as u64;
+    }
+    found
+}
+
+/// Fails where `found` of `questions` is out of bounds for the rate `r`, in a filter of `lines` lines whose rates spread by `spread`.
+fn judge(what: &str, found: u64, questions: u64, rate: f64, lines: u64, spread: f64) {
+    let mean = questions as f64 * rate;
+    let deviation = (mean + (mean * spread).powi(2) / lines as f64).sqrt();
+    println!("{what}: predicted {rate:.4e}, measured {:.4e}, {:+.2} sd", found as f64 / questions as f64, (found as f64 - mean) / deviation);
+    assert!(mean > 100.0, "{what}: {mean} expected false positives are too few");
+    assert!((found as f64 - mean).abs() <= 5.2 * deviation, "{what}: {found} false positives, expected {mean:.0} ± {deviation:.1}");
+}
+
+fn measure(p: f64, capacity: u64, questions: u64, spread: f64) {
+    let mut filter = BlockedBloom::builder().capacity(capacity).fpr(p).hasher(KeyHasher::xxh3(0)).build().unwrap();
+    for id in 0..capacity {
+        filter.insert_hash(mixed(id));
+    }
+    let rate = filter.predicted_fpr();
+    assert!(rate <= p && rate > 0.99 * p, "sized for {rate:e} where {p:e} was asked for");
+    let what = format!("p {p:e}, k {}, {:.2} bits/key", filter.k(), filter.bits_per_key());
+    judge(&what, false_positives(&filter, capacity, questions, mixed), questions, rate, filter.lines(), spread);
+    // The estimate from the contents has the second source of variance only.
+    let relative = filter.estimated_fpr() / rate - 1.0;
+    assert!(relative.abs() <= 5.2 * spread / (filter.lines() as f64).sqrt(), "{what}: estimate off by {relative}");
+}
+
+#[test]
+fn rate_at_0_3() {
+    measure(0.3, 200_000, 1_000_000, 0.103);
+}
+
+#[test]
+fn rate_at_0_1() {
+    measure(0.1, 200_000, 1_000_000, 0.222);
+}
+
+#[test]
+fn rate_at_1e_2() {
+    measure(1e-2, 200_000, 4_000_000, 0.622);
+}
+
+#[test]
+fn rate_at_1e_3() {
+    measure(1e-3, 300_000, 8_000_000, 1.241);
+}
+
+#[test]
+fn rate_at_1e_4() {
+    measure(1e-4, 500_000, 10_000_000, 2.310);
+}
+
+#[test]
+fn rate_at_1e_5() {
+    measure(1e-5, 500_000, 30_000_000, 4.042);
+}
+
+#[test]
+fn rate_at_1e_6() {
+    measure(1e-6, 1_000_000, 150_000_000, 7.383);
+}
+
+/// Real hashers on keys that are nearly alike, which the mixers above would not show: sequential integers and strings that differ in a few digits.
+fn measure_keys<K: Key>(what: &str, hasher: KeyHasher, key: impl Fn(u64) -> K) {
+    for (p, capacity, questions, spread) in [(0.1, 50_000, 200_000, 0.222), (1e-2, 100_000, 1_000_000, 0.622), (1e-3, 100_000, 1_000_000, 1.241)] {
+        let mut filter = BlockedBloom::builder().capacity(capacity).fpr(p).hasher(hasher).build().unwrap();
+        filter.extend((0..capacity).map(&key));
+        let found = false_positives(&filter, capacity, questions, |id| hasher.hash(&key(id)));
+        judge(&format!("{what}, p {p:e}"), found, questions, filter.predicted_fpr(), filter.lines(), spread);
+    }
+}
+
+#[test]
+fn rate_of_sequential_integers() {
+    measure_keys("xxh3, integers", KeyHasher::xxh3(1), |id| id);
+}
+
+#[test]
+fn rate_of_similar_strings() {
+    measure_keys("xxh3, strings", KeyHasher::xxh3(2), |id| format!("user:{id:08}/profile"));
+}
+
+#[test]
+fn rate_of_strided_tuples_under_siphash() {
+    measure_keys("siphash, tuples", KeyHasher::siphash([3; 16]), |id| (id % 16, id << 20));
+}
+
+/// Filters of two or three lines, where the load of a line is far from a Poisson variable: the mean over 4000 of them.
+#[test]
+fn rate_of_tiny_filters() {
+    for (capacity, p, spread) in [(200, 0.1, 0.222), (120, 1e-2, 0.622)] {
+        let plan = Sizing::Guaranteed.plan(Capacity::new(capacity), Fpr::new(p).unwrap());
+        assert!((2..=3).contains(&plan.lines), "{plan:?}");
+        let (mut found, filters, each) = (0, 4000, 500);
+        for seed in 0..filters {
+            let mut filter = BlockedBloom::builder().capacity(capacity).fpr(p).hasher(KeyHasher::xxh3(seed)).build().unwrap();
+            (0..capacity).for_each(|id| _ = filter.insert_hash(mixed(seed * 1000 + id)));
+            found += false_positives(&filter, seed * 1000 + capacity, each, mixed);
+        }
+        judge(&format!("{capacity} keys, p {p:e}, {} lines", plan.lines), found, filters * each, plan.predicted_fpr, filters * plan.lines, spread);
+    }
+}
+
+/// Filled to twice the capacity, and sized by the textbook: the formula holds there too.
+#[test]
+fn rate_of_other_fillings() {
+    let mut filter = BlockedBloom::builder().capacity(100_000).fpr(1e-3).hasher(KeyHasher::xxh3(0)).build().unwrap();
+    (0..200_000).for_each(|id| _ = filter.insert_hash(mixed(id)));
+    let rate = line_fpr(200_000, filter.lines(), filter.k());
+    judge("twice the capacity", false_positives(&filter, 200_000, 1_000_000, mixed), 1_000_000, rate, filter.lines(), 1.241);
+
+    let mut filter = BlockedBloom::builder().capacity(200_000).sizing(Sizing::Classical).hasher(KeyHasher::xxh3(0)).build().unwrap();
+    (0..200_000).for_each(|id| _ = filter.insert_hash(mixed(id)));
+    let rate = filter.predicted_fpr();
+    assert!(rate > 0.0112 && rate < 0.0118, "{rate}");
+    judge("textbook size", false_positives(&filter, 200_000, 2_000_000, mixed), 2_000_000, rate, filter.lines(), 0.622);
+}
