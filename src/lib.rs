@@ -1,12 +1,45 @@
 //! **absentia** answers "does this id exist?" in nanoseconds, and never answers "no" wrongly.
-#![warn(missing_docs)]
+//!
+//! # Which part do I need?
+//!
+//! | you want | take |
+//! |---|---|
+//! | to keep a database from being asked for ids that do not exist | [`ExistenceGate`] over a [`NegativeCache`]: start with the README's quick start |
+//! | the same, with a cache of your own behind the filter | [`ExistenceGate`] over your [`Loader`] |
+//! | to remember absences without a filter | an [`ExistenceGate`] that is never rebuilt: everything is possible, and the negative cache answers |
+//! | a fast set that may say "maybe" | [`BlockedBloom`], or [`AtomicBlockedBloom`] where many threads insert (`default-features = false` is enough) |
+//! | to know how large a filter must be | [`bloom::sizing`] |
+//!
+//! # Who creates ids?
+//!
+//! That decides what a filter's "no" is worth, and the gate asks for it: [`Coverage`]. Creates are announced with
+//! [`create_with`](ExistenceGate::create_with) before their COMMIT; writers that bypass the gate hold [`distrust`](ExistenceGate::distrust) meanwhile.
+//!
+//! # Three answers
+//!
+//! [`Lookup`] is `Present`, `Absent` with its [`Proof`], or `Unknown` with its [`Cause`]. Unknown is a 503 or a 429, never a 404, and never stored.
+//!
+//! # Prose
+//!
+//! [`docs::limitations`] before you rely on it, [`docs::internals`] for why it may be relied on, [`docs::decisions`] for what was tried.
+// Without the gate half of the tour's links lead nowhere, and it says so in words.
+#![cfg_attr(not(feature = "gate"), allow(rustdoc::broken_intra_doc_links))]
 
+pub mod docs;
+
+/// The README's snippets, compiled and run.
+#[cfg(all(doctest, feature = "gate"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod bits;
 pub mod bloom;
 pub mod filter;
-mod bits;
 mod kernel;
 mod key;
 mod params;
+#[cfg(all(test, feature = "gate", not(absentia_loom)))]
+mod sim;
 mod sync;
 
 #[cfg(feature = "gate")]
@@ -28,22 +61,30 @@ pub use params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, MIN_FPR, ParamError};
 pub use fence::Token;
 #[cfg(feature = "gate")]
 pub use gate::{
-    BuildError, Coverage, CreateGuard, CreateManyGuard, DistrustGuard, ExistenceGate, Exclusivity, GateBuilder, GateStatus, KeySink, KeySource, LockError,
-    Lookup, Proof, Reason, RebuildError, RebuildOptions, Rebuilder, RebuilderConfig, Rebuilt, Resolution, Scanned, Tombstones, Trust, Verdict, WriteError,
-    WriteError::Abort,
+    BuildError, Coverage, CreateGuard, CreateManyGuard, DistrustGuard, Exclusivity, ExistenceGate, GateBuilder, GateStatus, KeySink, KeySource,
+    LockError, Lookup, Proof, Reason, RebuildError, RebuildOptions, Rebuilder, RebuilderConfig, Rebuilt, Resolution, Scanned, Tombstones, Trust,
+    Verdict, WriteError, WriteError::Abort,
 };
 #[cfg(feature = "gate")]
 pub use loader::{
-    BoxError, CacheKey, CacheValue, CallerId, Cause, Consistency, Counters, DynLoader, Event, Evidence, Hashed, Join, LaneConfig, LoadContext, LoadResult,
-    Loaded, Loader, Observer, Origin, Outcome, Permit, Source, StoreResult,
+    BoxError, CacheKey, CacheValue, CallerId, Cause, Consistency, Counters, DynLoader, Event, Evidence, Hashed, Join, LaneConfig, LoadContext,
+    LoadResult, Loaded, Loader, Observer, Origin, Outcome, Permit, Source, StoreResult,
 };
 #[cfg(feature = "gate")]
 pub use negative::{
-    CacheBuildError, DynStore, Entry, EntryState, Jitter, MemoryStore, MemoryStoreBuilder, MemoryStoreStats, NegativeCache, NegativeCacheBuilder, NegativeTtl,
-    PositiveTtl, Put, Store, StoreError, TtlError, TtlPolicy,
+    CacheBuildError, DynStore, Entry, EntryState, Jitter, MemoryStore, MemoryStoreBuilder, MemoryStoreStats, NegativeCache, NegativeCacheBuilder,
+    NegativeTtl, PositiveTtl, Put, Store, StoreError, TtlError, TtlPolicy,
 };
 #[cfg(feature = "gate")]
 pub use time::{Clock, MockClock, Timestamp};
+
+/// Suites that a [`Store`] or a [`Loader`] of yours must pass, for your own tests. They need no runtime, and panic at the first clause of the
+/// trait's contract that does not hold.
+#[cfg(feature = "conformance")]
+pub mod conformance {
+    pub use crate::gate::conformance::{Hold, LoaderSuite, ScriptedError, ScriptedSource, loader};
+    pub use crate::negative::conformance::{StoreSuite, store};
+}
 
 /// What a gate's filters are made by where its builder names nothing else.
 #[cfg(feature = "gate")]

@@ -40,6 +40,22 @@ fn a_clone_replays_from_where_the_original_stands() {
     assert_eq!(traffic.take(500).collect::<Vec<_>>(), replay);
 }
 
+#[test]
+fn clients_send_the_same_traffic_in_another_order_and_walk_other_ids() {
+    let traffic = Traffic::new(names("row-", 100), names("ask-", 100), 3);
+    let requests = |client| traffic.for_client(client).take(2000).collect::<Vec<_>>();
+    assert_eq!(requests(1), requests(1));
+    assert_ne!(requests(1), requests(2));
+    let walked = |client| requests(client).into_iter().filter(|r| r.origin == Origin::Enumeration).map(|r| r.key).collect::<HashSet<_>>();
+    assert!(walked(1).is_disjoint(&walked(2)));
+    let popular = |client| {
+        let mut counts = HashMap::<String, u32>::new();
+        requests(client).into_iter().filter(|r| r.origin == Origin::Partner).for_each(|r| *counts.entry(r.key).or_default() += 1);
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(key, _)| key)
+    };
+    assert_eq!(popular(1), popular(2), "what is popular with one is popular with all");
+}
+
 /// n = 100,000 requests with a fixed seed, so this passes always or never; the bound, 0.01, is 6 standard deviations of the largest share.
 #[test]
 fn the_streams_come_in_their_shares() {

@@ -102,10 +102,10 @@ impl Database {
         let row: Option<i64> = row?;
 
         let weather = mix(self.number.fetch_add(1, Ordering::Relaxed));
-        if weather % SLOW.0 == 0 || name.starts_with(SLOW_PREFIX) {
+        if weather.is_multiple_of(SLOW.0) || name.starts_with(SLOW_PREFIX) {
             tokio::time::sleep(SLOW.1).await; // the row was read; the answer is on its way
         }
-        if (weather >> 32) % FAILS == 0 {
+        if (weather >> 32).is_multiple_of(FAILS) {
             self.reads.failed.fetch_add(1, Ordering::Relaxed);
             return Err(DatabaseError::Lost);
         }

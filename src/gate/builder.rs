@@ -25,7 +25,7 @@ pub struct GateBuilder<K, V> {
     delta_share: f64,
     expected_keys: u64,
     growth: f64,
-    fpr_limit: f64,
+    fpr_limit: Option<f64>,
     lane: LaneConfig,
     stripes: usize,
     max_transaction: Duration,
@@ -47,7 +47,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             delta_share: 0.1,
             expected_keys: 0,
             growth: 1.1,
-            fpr_limit: 0.5,
+            fpr_limit: None,
             lane: LaneConfig::default(),
             stripes: 1 << 18,
             max_transaction: Duration::from_secs(30),
@@ -87,9 +87,9 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// Above this estimated false-positive rate (default 0.5) a generation is no longer asked, until the next rebuild.
+    /// Above this estimated false-positive rate (default 0.5, or half-way from [`fpr`](Self::fpr) to 1; always above `fpr`) a generation is no longer asked, until the next rebuild.
     pub fn fpr_limit(mut self, p: f64) -> Self {
-        self.fpr_limit = p;
+        self.fpr_limit = Some(p);
         self
     }
 
@@ -165,7 +165,6 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         let coverage = self.coverage.ok_or(BuildError::CoverageNotSaid)?;
         let part = |name, value: f64, most: f64| if value > 0.0 && value <= most { Ok(value) } else { Err(BuildError::OutOfRange { name, value }) };
         let delta_share = part("delta_share", self.delta_share, 10.0)?;
-        let fpr_limit = part("fpr_limit", self.fpr_limit, 1.0)?;
         if !(self.growth >= 1.0 && self.growth <= 100.0) {
             return Err(BuildError::OutOfRange { name: "growth", value: self.growth });
         }
@@ -181,6 +180,11 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             return Err(BuildError::Lane { fault });
         }
         let fpr = Fpr::new(self.fpr)?.value();
+        let fpr_limit = part("fpr_limit", self.fpr_limit.unwrap_or_else(|| f64::midpoint(fpr, 1.0).max(0.5)), 1.0)?;
+        if fpr_limit <= fpr {
+            // Each generation would be switched off at once.
+            return Err(BuildError::OutOfRange { name: "fpr_limit", value: fpr_limit });
+        }
         let (base_fpr, delta_fpr) = (Fpr::new(fpr * 0.9)?, Fpr::new(fpr * 0.1)?);
         let hasher = match self.hasher {
             Some(hasher) => hasher,

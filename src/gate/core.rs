@@ -41,6 +41,14 @@ pub(crate) struct Core {
     fpr_limit: f64,
 }
 
+/// The fence and the epoch as an announced create found them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    epoch: u64,
+    /// As our raise left it, or later.
+    seq: u64,
+}
+
 /// What [`Core`] is made of.
 pub(crate) struct CoreConfig {
     pub(crate) hasher: KeyHasher,
@@ -82,7 +90,8 @@ impl Core {
     // ---- create -------------------------------------------------------------------------------------------------------------------------------
 
     /// R1. When it returns, the caller may COMMIT.
-    pub(crate) fn begin(&self, hash: KeyHash) -> u64 {
+    pub(crate) fn begin(&self, hash: KeyHash) -> Begun {
+        let epoch = self.state.load().epoch;
         let late = rule_off!(PendingAfterBits);
         if !late && !rule_off!(BeginWithoutPending) {
             self.pending.register(hash);
@@ -95,7 +104,7 @@ impl Core {
         if late {
             self.pending.register(hash);
         }
-        seq
+        Begun { epoch, seq }
     }
 
     /// Sets the key's bits wherever a lookup may look, now or after the next swap.
@@ -134,13 +143,13 @@ impl Core {
         self.pending.retire(hash, now, until);
     }
 
-    /// Settles, and returns a token for the value that was committed, if no other write of its stripe began since `seq`.
-    pub(crate) fn settle_alone(&self, hash: KeyHash, seq: u64) -> Option<Token> {
-        let seq = if rule_off!(BeginWithoutFence) { None } else { self.stripes.settle_alone(hash, seq) };
+    /// Settles, and returns a token for the value that was committed, if no other write of its stripe, and no distrust that has ended, began since.
+    pub(crate) fn settle_alone(&self, hash: KeyHash, began: Begun) -> Option<Token> {
+        let seq = if rule_off!(BeginWithoutFence) { None } else { self.stripes.settle_alone(hash, began.seq) };
         point("settle: fence lowered");
         self.retire_pending(hash);
-        let state = self.state.load();
-        seq.map(|seq| Token::new(state.epoch, seq, state.guards == 0))
+        let undoubted = self.state.load().guards == 0;
+        seq.map(|seq| Token::new(began.epoch, seq, undoubted))
     }
 
     /// Announces a write that is not a create. Its key is pending as well, which costs a false positive if a rebuild comes between, and keeps the set of

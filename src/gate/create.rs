@@ -4,6 +4,7 @@
 //! starts meanwhile copies it. What the guard is told in the end decides nothing about the filter, whose bits stay; it only says that no COMMIT of
 //! this create can land any more. So whatever is not certain must not be reported: see [`WriteError`].
 
+use super::core::Begun;
 use super::unresolved::Held;
 use super::write::{Outcome, WriteError};
 use super::{DistrustGuard, ExistenceGate};
@@ -54,7 +55,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     {
         let mut guard = self.announce(key.to_owned());
         // What an earlier row of this key left behind.
-        self.inner.loader.forget_boxed(guard.hashed()).await;
+        self.inner.loader.forget_boxed(guard.hashed(), &self.context(guard.hash)).await;
         match create().await {
             Ok(value) => {
                 if let Some((value, token)) = guard.settle(value.clone()) {
@@ -74,21 +75,23 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 
     /// Announces a create and hands over the guard that settles it. When it returns you may COMMIT.
     ///
-    /// Prefer [`create_with`](Self::create_with), which cannot be settled wrongly.
+    /// Prefer [`create_with`](Self::create_with), which cannot be settled wrongly. This one cannot wait, so what is remembered of an earlier row of the key is
+    /// dropped only where the loader can do that at once, as with a [`MemoryStore`](crate::MemoryStore); over a store that has to be awaited the old row
+    /// may be served until it expires. (An absence is not: its token is dead.)
     pub fn begin_create<Q>(&self, key: &Q) -> CreateGuard<K, V>
     where
         K: Borrow<Q>,
         Q: Key + ToOwned<Owned = K> + ?Sized,
     {
         let guard = self.announce(key.to_owned());
-        poll_once(self.inner.loader.forget_boxed(guard.hashed()));
+        poll_once(self.inner.loader.forget_boxed(guard.hashed(), &self.context(guard.hash)));
         guard
     }
 
     fn announce(&self, key: K) -> CreateGuard<K, V> {
         let hash = self.inner.core.hasher.hash(&key);
-        let seq = self.inner.core.begin(hash);
-        CreateGuard { gate: self.clone(), key, hash, seq, settled: false }
+        let began = self.inner.core.begin(hash);
+        CreateGuard { gate: self.clone(), key, hash, began, settled: false }
     }
 
     /// Announces many creates at once, for an import that is one transaction. Beyond the announce limit (default 10,000 keys) the gate is distrusted
@@ -129,8 +132,7 @@ pub struct CreateGuard<K: CacheKey, V: CacheValue> {
     gate: ExistenceGate<K, V>,
     key: K,
     hash: KeyHash,
-    /// The fence's sequence number as our raise left it, or later.
-    seq: u64,
+    began: Begun,
     settled: bool,
 }
 
@@ -158,7 +160,7 @@ impl<K: CacheKey, V: CacheValue> CreateGuard<K, V> {
         point("settle: begun");
         let core = &self.gate.inner.core;
         match value {
-            Some(value) => core.settle_alone(self.hash, self.seq).map(|token| (value, token)),
+            Some(value) => core.settle_alone(self.hash, self.began).map(|token| (value, token)),
             None => {
                 core.settle(self.hash);
                 None
@@ -222,9 +224,10 @@ impl<K: CacheKey, V: CacheValue> CreateManyGuard<K, V> {
 impl<K: CacheKey, V: CacheValue> Drop for CreateManyGuard<K, V> {
     fn drop(&mut self) {
         // Announced guards park themselves. A distrust must outlive any COMMIT that may still land, as a fence would.
-        if let Some(Many::Distrust(guard)) = self.0.take() {
-            let gate = guard.gate().clone();
-            gate.park(Held::Distrust(guard));
+        if let Some(Many::Distrust(guard)) = self.0.take()
+            && let Some(gate) = guard.park()
+        {
+            gate.park(Held::Distrust);
         }
     }
 }

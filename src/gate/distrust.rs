@@ -11,26 +11,31 @@ use std::fmt;
 /// Keeps a gate from trusting its memory of absence. Take it before the first write that bypasses the gate is committed, drop it after the last one.
 #[must_use = "the gate is distrusted only while the guard lives"]
 pub struct DistrustGuard<K, V> {
-    gate: ExistenceGate<K, V>,
+    /// None once it was [parked](Self::park).
+    gate: Option<ExistenceGate<K, V>>,
 }
 
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Distrusts the gate for as long as the guard lives, and its filter until the next rebuild after that.
     pub fn distrust(&self) -> DistrustGuard<K, V> {
         self.inner.core.begin_distrust();
-        DistrustGuard { gate: self.clone() }
+        DistrustGuard { gate: Some(self.clone()) }
     }
 }
 
 impl<K, V> DistrustGuard<K, V> {
-    pub(super) fn gate(&self) -> &ExistenceGate<K, V> {
-        &self.gate
+    /// Leaves the distrust standing without its guard, and gives the gate back: who calls it sees to it that the distrust ends. The gate itself, which
+    /// may do that, could not keep the guard, because the guard would keep the gate.
+    pub(super) fn park(mut self) -> Option<ExistenceGate<K, V>> {
+        self.gate.take()
     }
 }
 
 impl<K, V> Drop for DistrustGuard<K, V> {
     fn drop(&mut self) {
-        self.gate.inner.core.end_distrust();
+        if let Some(gate) = &self.gate {
+            gate.inner.core.end_distrust();
+        }
     }
 }
 

@@ -121,7 +121,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
                 let _permit = whole.transpose().map_err(Lookup::Unknown)?;
                 match inner.loader.load_boxed(key, &context).await.map_err(Lookup::Unknown)? {
                     Loaded::Present { value, origin } => return Ok((value, origin)),
-                    Loaded::Absent(evidence) => match self.weigh(hash, evidence) {
+                    Loaded::Absent(evidence) => match self.weigh(hash, evidence, freshness) {
                         Some(proof) => return Err(Lookup::Absent(proof)),
                         None => context.record(Event::EvidenceRefused),
                     },
@@ -140,8 +140,11 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     }
 
     /// What a loader's evidence proves, if anything.
-    fn weigh(&self, hash: KeyHash, evidence: Evidence) -> Option<Proof> {
+    fn weigh(&self, hash: KeyHash, evidence: Evidence, freshness: Freshness) -> Option<Proof> {
         let core = &self.inner.core;
+        if freshness == Freshness::Fresh && evidence != Evidence::Read {
+            return None; // Older than the call, which was not asked for.
+        }
         match evidence {
             // Began after this lookup did: whatever had been acknowledged by then was there to be seen.
             Evidence::Read => Some(Proof::Source),

@@ -11,7 +11,7 @@ use super::coverage::{Coverage, Exclusivity};
 use crate::filter::{Insert, InsertShared, Membership};
 use crate::key::{HasherFingerprint, KeyHash, KeyHasher};
 use crate::loader::Fences;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Mutant, Ordering, lock, set_mutant};
+use crate::sync::{AtomicBool, AtomicU64, Mutant, Mutex, Ordering, lock, set_mutant};
 use crate::time::Clock;
 use loom::thread;
 use std::sync::Arc;

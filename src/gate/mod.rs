@@ -14,6 +14,8 @@
 //! [`rebuild`] what users call; [`rebuilder`] the schedule.
 
 mod builder;
+#[cfg(feature = "conformance")]
+pub(crate) mod conformance;
 mod core;
 mod coverage;
 mod create;
@@ -81,7 +83,7 @@ struct Inner<K, V> {
     /// What the lookups that a filter would rather rule out may cost.
     suspects: Lane,
     settings: Settings,
-    unresolved: Mutex<Vec<unresolved::Unresolved<K, V>>>,
+    unresolved: Mutex<Vec<unresolved::Unresolved<K>>>,
     canaries: rebuild::Canaries<K>,
     rebuilding: AtomicBool,
     /// Generations that were replaced, until no reader holds them: freeing one takes time, and a reader should not be the one who pays.

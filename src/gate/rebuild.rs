@@ -113,7 +113,8 @@ pub enum RebuildError {
     },
     /// A scanned key is not in the finished filter: the filter kind breaks its contract.
     SelfTest,
-    /// A key that the source has is not in the finished filter: the scan does not see what the source sees.
+    /// A key that the source lately had is not in the finished filter, and the source does not say that it is gone: the scan does not see what the source
+    /// sees.
     CanaryMissing,
     /// The filter was made for another hasher.
     ForeignHasher {
@@ -138,7 +139,7 @@ impl fmt::Display for RebuildError {
             Self::Shrunken { before, now } => write!(f, "scanned rows: {now}, down from {before}; max_shrink() if that is so"),
             Self::Outgrown { rows, capacity } => write!(f, "scanned rows: {rows}, more than the room for {capacity}, again and again"),
             Self::SelfTest => f.write_str("a scanned key is not in the finished filter"),
-            Self::CanaryMissing => f.write_str("a key that the source has is not in the finished filter"),
+            Self::CanaryMissing => f.write_str("a key that the source lately had is not in the finished filter, and is not said to be gone"),
             Self::ForeignHasher { gate, filter } => write!(f, "hasher: the gate's is {gate}, the filter's is {filter}"),
             Self::Params(error) => write!(f, "{error}"),
         }
@@ -213,6 +214,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         core.verify_exclusivity();
         core.unstick();
         self.free_retired();
+        point("rebuild: begins");
 
         let began = core.clock.now();
         let before = core.state.load().current.as_ref().map(|generation| (generation.rows, generation.delta_keys()));
@@ -233,7 +235,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
                     return Err(RebuildError::Shrunken { before, now: rows });
                 }
                 (Some(base), _) => {
-                    if draft.samples.iter().any(|hash| !base.contains_hash(*hash)) {
+                    // Both ways of asking, because a check uses one and a batch the other.
+                    if draft.samples.iter().any(|hash| !base.contains_hash(*hash)) || !base.contains_hash_batch(&draft.samples).all() {
                         return Err(RebuildError::SelfTest);
                     }
                     self.ask_canaries(&draft.canaries, &**base, building).await?;
@@ -271,7 +274,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         }
         let mut sink = KeySink::new(&core.hasher, base, capacity);
         let scanned = {
-            let mut scan = pin!(source.scan(&mut sink));
+            let mut scan = pin!(async { source.scan(&mut sink).await });
             // A panic of the scan fails this rebuild and not the schedule that it is part of. The sink is thrown away then.
             let caught = std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| scan.as_mut().poll(cx))) {
                 Ok(Poll::Pending) => Poll::Pending,
@@ -297,8 +300,9 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         for key in canaries {
             let hash = self.inner.core.hasher.hash(key);
             let claimed = || base.contains_hash(hash) || building.contains(hash);
-            // Asked again after the read: a deleted key that was created anew meanwhile was announced before it could be found.
-            if !claimed() && self.lookup_fresh(key).await.is_present() && !claimed() {
+            // Cleared only by a read that says it is gone: a source that cannot answer is a doubt. Asked again after the read, because a deleted key that was
+            // created anew meanwhile was announced before it could be found.
+            if !claimed() && !self.lookup_fresh(key).await.is_absent() && !claimed() {
                 return Err(RebuildError::CanaryMissing);
             }
         }
@@ -375,6 +379,9 @@ impl<K: CacheKey> Canaries<K> {
     /// Takes a key, where nobody else is at it: these are samples, and no lookup waits for them.
     pub(super) fn offer(&self, key: &K, now: Timestamp) {
         if let Ok(mut ring) = self.0.try_lock() {
+            if ring.iter().any(|(canary, _)| canary == key) {
+                return;
+            }
             if ring.len() == CANARIES {
                 ring.pop_front();
             }
@@ -393,7 +400,7 @@ impl<K: CacheKey> Canaries<K> {
     }
 
     /// Those that a scan which begins now, and lags by no more than `lag`, must see.
-    fn older_than(&self, now: Timestamp, lag: Duration) -> Vec<K> {
+    pub(super) fn older_than(&self, now: Timestamp, lag: Duration) -> Vec<K> {
         lock(&self.0).iter().filter(|(_, seen)| now.since(*seen) >= lag).map(|(key, _)| key.clone()).collect()
     }
 }

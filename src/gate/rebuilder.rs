@@ -34,10 +34,10 @@ impl Default for RebuilderConfig {
 }
 
 impl RebuilderConfig {
-    /// How long a generation serves at most, give or take the jitter.
+    /// How long a generation serves at most, give or take the jitter; at least a millisecond, so that others run in between.
     #[must_use]
     pub fn every(mut self, interval: Duration) -> Self {
-        self.every = interval;
+        self.every = interval.max(Duration::from_millis(1));
         self
     }
 
@@ -101,12 +101,12 @@ impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
                 Ok(rebuilt) => {
                     self.failures = 0;
                     self.rest = rebuilt.took * 2;
-                    self.config.every.mul_f64(1.0 + self.config.jitter * self.chance())
+                    self.stretched(self.config.every)
                 }
                 Err(_) => {
                     self.failures = self.failures.saturating_add(1);
                     let doubled = self.config.retry.saturating_mul(1 << (self.failures - 1).min(20)).min(self.config.retry_max);
-                    doubled.mul_f64(1.0 + self.config.jitter * self.chance())
+                    self.stretched(doubled)
                 }
             };
             self.wait(wait).await;
@@ -137,6 +137,11 @@ impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
         let full = state.current.as_ref().is_some_and(|generation| generation.is_saturated() || generation.is_switched_off());
         let doubted = state.guards == 0 && matches!(state.trust, Trust::Distrusted | Trust::WrongAbsence);
         full || doubted
+    }
+
+    /// With a random part of the jitter. What is too long to be a duration is as long as one can be.
+    fn stretched(&self, wait: Duration) -> Duration {
+        Duration::try_from_secs_f64(wait.as_secs_f64() * (1.0 + self.config.jitter * self.chance())).unwrap_or(Duration::MAX)
     }
 
     /// Between 0 and 1. It need not be random, only different from instance to instance: the hash of a moment under the gate's secret.

@@ -97,7 +97,7 @@ impl<'a, K> KeySink<'a, K> {
         }
         let hash = self.hasher.hash(key);
         self.base.insert_hash(hash);
-        if self.rows % self.stride == 0 {
+        if self.rows.is_multiple_of(self.stride) {
             self.samples.push(hash);
             if self.samples.len() == SAMPLES {
                 // Every other one goes, and half as many come.

@@ -5,22 +5,22 @@
 //! nothing, and rebuilds copy it. After `max_transaction` no COMMIT of it can land any more; then one read of the primary settles what happened, and
 //! either answer lowers the fence. The bits stay: at worst one more false positive (I11).
 
-use super::{DistrustGuard, ExistenceGate};
+use super::ExistenceGate;
 use crate::key::KeyHash;
 use crate::loader::{CacheKey, CacheValue, Event, Freshness, Hashed};
 use crate::sync::lock;
 use crate::time::Timestamp;
 
 /// What is still up.
-pub(super) enum Held<K, V> {
+pub(super) enum Held<K> {
     /// A write of this key: pending and fenced.
     Key(K, KeyHash),
-    /// A bulk create beyond the announce limit: the whole gate is distrusted. Lives here only to be dropped later.
-    Distrust(DistrustGuard<K, V>),
+    /// A bulk create beyond the announce limit: the whole gate is distrusted until this is resolved.
+    Distrust,
 }
 
-pub(super) struct Unresolved<K, V> {
-    pub(super) held: Held<K, V>,
+pub(super) struct Unresolved<K> {
+    pub(super) held: Held<K>,
     pub(super) since: Timestamp,
 }
 
@@ -34,7 +34,7 @@ pub struct Resolution {
 }
 
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
-    pub(super) fn park(&self, held: Held<K, V>) {
+    pub(super) fn park(&self, held: Held<K>) {
         let since = self.inner.core.clock.now();
         lock(&self.inner.unresolved).push(Unresolved { held, since });
     }
@@ -59,7 +59,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         while let Some(write) = due.writes.last() {
             // Awaits come first, while the write is still in the list that a cancellation gives back; what follows them cannot be interrupted.
             let settled = match &write.held {
-                Held::Distrust(_) => true,
+                Held::Distrust => true,
                 Held::Key(key, hash) => self.ask_primary(key, *hash).await,
             };
             let Some(write) = due.writes.pop() else { break };
@@ -69,7 +69,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             }
             match write.held {
                 Held::Key(_, hash) => core.settle(hash),
-                Held::Distrust(guard) => drop(guard),
+                Held::Distrust => core.end_distrust(),
             }
             core.record(Event::FenceExpired);
             resolved += 1;
@@ -85,7 +85,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let limit = self.inner.settings.lookup_timeout;
         let asked = self.inner.core.clock.timeout(limit, self.inner.loader.load_boxed(key, &context)).await;
         // Nothing could be stored since the fence went up; this is for what a store failed to drop then.
-        self.inner.loader.forget_boxed(Hashed { key, hash }).await;
+        self.inner.loader.forget_boxed(Hashed { key, hash }, &context).await;
         matches!(asked, Some(Ok(_)))
     }
 }
@@ -93,8 +93,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 /// Gives back what was not settled, also where the resolver is dropped half-way.
 struct Due<'a, K: CacheKey, V: CacheValue> {
     gate: &'a ExistenceGate<K, V>,
-    writes: Vec<Unresolved<K, V>>,
-    failed: Vec<Unresolved<K, V>>,
+    writes: Vec<Unresolved<K>>,
+    failed: Vec<Unresolved<K>>,
 }
 
 impl<K: CacheKey, V: CacheValue> Drop for Due<'_, K, V> {

@@ -77,7 +77,7 @@ struct Fence<'a, K: CacheKey, V: CacheValue> {
 
 impl<K: CacheKey, V: CacheValue> Fence<'_, K, V> {
     async fn forget(&self) {
-        self.gate.inner.loader.forget_boxed(Hashed { key: &self.key, hash: self.hash }).await;
+        self.gate.inner.loader.forget_boxed(Hashed { key: &self.key, hash: self.hash }, &self.gate.context(self.hash)).await;
     }
 
     /// The write is over, for certain.

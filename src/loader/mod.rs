@@ -141,8 +141,8 @@ pub trait Loader<K, V>: Send + Sync {
 
     /// A write of the key is about to be committed, or has been: drop what is remembered of it. Called while the key's fence is up, so that nothing
     /// read before can be stored afterwards. A loader without memory has nothing to do.
-    fn forget(&self, key: Hashed<'_, K>) -> impl Future<Output = ()> + Send {
-        let _ = key;
+    fn forget(&self, key: Hashed<'_, K>, context: &LoadContext<'_>) -> impl Future<Output = ()> + Send {
+        let _ = (key, context);
         std::future::ready(())
     }
 
@@ -166,7 +166,7 @@ pub trait DynLoader<K, V>: Send + Sync {
     /// [`Loader::load`], boxed.
     fn load_boxed<'a>(&'a self, key: &'a K, context: &'a LoadContext<'a>) -> Boxed<'a, Result<Loaded<V>, Cause>>;
     /// [`Loader::forget`], boxed.
-    fn forget_boxed<'a>(&'a self, key: Hashed<'a, K>) -> Boxed<'a, ()>;
+    fn forget_boxed<'a>(&'a self, key: Hashed<'a, K>, context: &'a LoadContext<'a>) -> Boxed<'a, ()>;
     /// [`Loader::remember`], boxed.
     fn remember_boxed<'a>(&'a self, key: Hashed<'a, K>, value: V, token: Token, context: &'a LoadContext<'a>) -> Boxed<'a, ()>
     where
@@ -179,8 +179,8 @@ impl<K: Sync, V: 'static, L: Loader<K, V>> DynLoader<K, V> for L {
     fn load_boxed<'a>(&'a self, key: &'a K, context: &'a LoadContext<'a>) -> Boxed<'a, Result<Loaded<V>, Cause>> {
         Box::pin(self.load(key, context))
     }
-    fn forget_boxed<'a>(&'a self, key: Hashed<'a, K>) -> Boxed<'a, ()> {
-        Box::pin(self.forget(key))
+    fn forget_boxed<'a>(&'a self, key: Hashed<'a, K>, context: &'a LoadContext<'a>) -> Boxed<'a, ()> {
+        Box::pin(self.forget(key, context))
     }
     fn remember_boxed<'a>(&'a self, key: Hashed<'a, K>, value: V, token: Token, context: &'a LoadContext<'a>) -> Boxed<'a, ()>
     where

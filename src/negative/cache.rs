@@ -22,14 +22,17 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheBuildError {
-    /// The time-out of a source read is zero: no read could ever succeed.
-    ZeroTimeout,
+    /// A time-out is zero: nothing that has to wait could ever succeed.
+    ZeroTimeout {
+        /// The setter.
+        name: &'static str,
+    },
 }
 
 impl fmt::Display for CacheBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ZeroTimeout => f.write_str("source timeout is zero"),
+            Self::ZeroTimeout { name } => write!(f, "{name}: is zero"),
         }
     }
 }
@@ -43,6 +46,7 @@ pub struct NegativeCacheBuilder<S, St> {
     store: St,
     ttl: TtlPolicy,
     timeout: Duration,
+    store_timeout: Duration,
     shards: usize,
 }
 
@@ -61,18 +65,27 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCacheBuilder<S, St> {
         self
     }
 
+    /// How long one call of the store may take (default 250 ms). After it the source is read and nothing is remembered.
+    #[must_use]
+    pub fn store_timeout(mut self, limit: Duration) -> Self {
+        self.store_timeout = limit;
+        self
+    }
+
     /// Makes the cache.
     ///
     /// # Errors
     ///
     /// [`CacheBuildError::ZeroTimeout`]. (Lifetimes that do not fit together are refused by [`TtlPolicy::new`].)
     pub fn build(self) -> Result<NegativeCache<S, St>, CacheBuildError> {
-        if self.timeout.is_zero() {
-            return Err(CacheBuildError::ZeroTimeout);
+        for (name, limit) in [("source_timeout", self.timeout), ("store_timeout", self.store_timeout)] {
+            if limit.is_zero() {
+                return Err(CacheBuildError::ZeroTimeout { name });
+            }
         }
         // A quarter of grace: a leader whose read times out lands that for everybody, before its riders depose it and read again.
         let flights = Flights::new(self.shards, self.timeout.saturating_add(self.timeout / 4));
-        Ok(NegativeCache { source: self.source, store: self.store, ttl: self.ttl, timeout: self.timeout, flights })
+        Ok(NegativeCache { source: self.source, store: self.store, ttl: self.ttl, timeout: self.timeout, store_timeout: self.store_timeout, flights })
     }
 }
 
@@ -86,19 +99,27 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCacheBuilder<S, St> {
 /// * *Leader dropped?* A waiter takes over with a new read.
 /// * *Source panics?* The panic reaches the caller whose read it was; a waiter takes over.
 /// * *Source hangs?* `Unknown(Timeout)` after the time-out; waiters depose a leader that is over age even if nobody polls it.
-/// * *Store is down?* The source is read and nothing is remembered.
+/// * *Store is down, or hangs?* The source is read and nothing is remembered.
 pub struct NegativeCache<S: Source, St> {
     source: S,
     store: St,
     ttl: TtlPolicy,
     timeout: Duration,
+    store_timeout: Duration,
     flights: Flights<S::Key, S::Value>,
 }
 
 impl<S: Source, St: Store<S::Key, S::Value>> NegativeCache<S, St> {
     /// A cache over `source` that remembers in `store`.
     pub fn builder(source: S, store: St) -> NegativeCacheBuilder<S, St> {
-        NegativeCacheBuilder { source, store, ttl: TtlPolicy::default(), timeout: Duration::from_secs(5), shards: 64 }
+        NegativeCacheBuilder {
+            source,
+            store,
+            ttl: TtlPolicy::default(),
+            timeout: Duration::from_secs(5),
+            store_timeout: Duration::from_millis(250),
+            shards: 64,
+        }
     }
 
     /// The store.
@@ -113,13 +134,14 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCache<S, St> {
 
     /// What memory says, if it may say anything. `writable` tells whether an entry may be put afterwards.
     async fn recall(&self, key: Hashed<'_, S::Key>, context: &LoadContext<'_>, writable: &mut bool) -> Option<Loaded<S::Value>> {
-        let entry = match self.store.get(key).await {
-            Ok(entry) => entry?,
-            Err(error) => {
-                *writable = matches!(error, StoreError::Undecodable { .. });
-                if *writable {
-                    context.record(Event::DecodeError);
-                }
+        let entry = match context.clock().timeout(self.store_timeout, self.store.get(key)).await {
+            Some(Ok(entry)) => entry?,
+            Some(Err(StoreError::Undecodable { .. })) => {
+                context.record(Event::DecodeError);
+                return None; // and replaced by what will be read
+            }
+            Some(Err(StoreError::NewerVersion { .. } | StoreError::Unavailable(_))) | None => {
+                *writable = false;
                 return None;
             }
         };
@@ -160,7 +182,7 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCache<S, St> {
             Some(Ok(None)) => (Ok(None), LoadResult::NotFound),
         };
         context.record(Event::SourceLoad { result, took: context.now().since(began) });
-        if let (Ok(found), true) = (&outcome, writable) {
+        if let (Ok(found), true) = (&outcome, writable && ticket.leads()) {
             let (state, expires) = match found {
                 Some(value) => (Some(EntryState::Present(value.clone())), self.ttl.positive_expiry(key.hash, began)),
                 None => (context.tombstones_allowed().then_some(EntryState::Absent), self.ttl.negative_expiry(key.hash, began)),
@@ -178,10 +200,11 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCache<S, St> {
         let result = if !token.is_usable() && !crate::sync::rule_off!(PendingIgnored) {
             StoreResult::Fenced
         } else {
-            match self.store.put(key, entry, &|| context.still_valid(token)).await {
-                Ok(Put::Stored) => StoreResult::Stored,
-                Ok(Put::Stale) => StoreResult::TokenChanged,
-                Ok(Put::NoRoom) | Err(_) => StoreResult::NotAdmitted,
+            let still_valid = || context.still_valid(token);
+            match context.clock().timeout(self.store_timeout, self.store.put(key, entry, &still_valid)).await {
+                Some(Ok(Put::Stored)) => StoreResult::Stored,
+                Some(Ok(Put::Stale)) => StoreResult::TokenChanged,
+                Some(Ok(Put::NoRoom) | Err(_)) | None => StoreResult::NotAdmitted,
             }
         };
         if absent {
@@ -233,9 +256,9 @@ impl<S: Source, St: Store<S::Key, S::Value>> Loader<S::Key, S::Value> for Negati
         }
     }
 
-    async fn forget(&self, key: Hashed<'_, S::Key>) {
+    async fn forget(&self, key: Hashed<'_, S::Key>, context: &LoadContext<'_>) {
         // Where the store fails, a value may be served until it expires; a tombstone will not, its token is dead.
-        let _ = self.store.remove(key).await;
+        let _ = context.clock().timeout(self.store_timeout, self.store.remove(key)).await;
     }
 
     async fn remember(&self, key: Hashed<'_, S::Key>, value: S::Value, token: Token, context: &LoadContext<'_>) {

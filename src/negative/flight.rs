@@ -16,8 +16,8 @@
 //!
 //! **Nobody is stranded** (I7). The leader is an ordinary caller inside its own future; nothing is spawned. If it is dropped or panics, its ticket's
 //! `Drop` leaves the flight without a leader and wakes the riders: the first to look leads, *with a new read*. If it is merely not polled any more,
-//! or its source hangs, riders depose it once it is over age, and do the same; what it says afterwards is nobody's answer but its own. A panic goes
-//! to the leader's own caller only. An error is shared: it was everybody's read.
+//! or its source hangs, riders depose it once it is over age, and do the same; what it says afterwards is nobody's answer but its own. Riders of the
+//! next flight do so too, by giving the current one up. A panic goes to the leader's own caller only. An error is shared: it was everybody's read.
 //!
 //! All decisions are made under the lock of the slot's shard; the events only wake. Keys are compared whole: two keys that collide in the hash are
 //! two flights (a well-known cache gets this wrong and lets them share an answer).
@@ -85,11 +85,23 @@ struct Slot<K, V> {
     next: Option<Seats<V>>,
 }
 
+type Shard<K, V> = Mutex<HashTable<Slot<K, V>>>;
+
 pub(crate) struct Flights<K, V> {
-    shards: Box<[Mutex<HashTable<Slot<K, V>>>]>,
+    shards: Box<[Shard<K, V>]>,
     leads: AtomicU64,
     /// A leader older than this may be deposed.
     max_age: Duration,
+}
+
+/// What a rider finds when it looks for the lead.
+enum Look {
+    /// It leads.
+    Lead { took_over: bool },
+    /// Somebody else does; look again after this time.
+    Wait(Duration),
+    /// Its flight has landed meanwhile, or was given up and it has a seat on another.
+    Again,
 }
 
 /// What a rider is to do now.
@@ -106,18 +118,14 @@ impl<K: CacheKey, V: Clone> Flights<K, V> {
         Self { shards, leads: AtomicU64::new(1), max_age }
     }
 
-    fn shard(&self, key: Hashed<'_, K>) -> &Mutex<HashTable<Slot<K, V>>> {
+    fn shard(&self, key: Hashed<'_, K>) -> &Shard<K, V> {
         &self.shards[(key.hash.first() >> 32) as usize & (self.shards.len() - 1)]
     }
 
     /// Takes a seat. `valid` says whether the token of a leader that is under way is still worth sharing.
     pub(crate) fn enter<'a>(&'a self, key: Hashed<'a, K>, join: Join, valid: impl Fn(Token) -> bool) -> Ticket<'a, K, V> {
         let mut shard = lock(self.shard(key));
-        let hash = key.hash.first();
-        let slot = match shard.entry(hash, |slot| slot.key == *key.key, |slot| slot.hash) {
-            Entry::Occupied(slot) => slot.into_mut(),
-            Entry::Vacant(free) => free.insert(Slot { key: key.key.clone(), hash, current: Seats::new(), next: None }).into_mut(),
-        };
+        let slot = Self::slot(&mut shard, key);
         let (flight, joined) = match slot.current.lead {
             // No read is under way: whoever leads will begin after this moment.
             None => (slot.current.board(), None),
@@ -125,6 +133,15 @@ impl<K: CacheKey, V: Clone> Flights<K, V> {
             Some(_) => (slot.next.get_or_insert_with(Seats::new).board(), None),
         };
         Ticket { flights: self, key, flight, joined, lead: None }
+    }
+
+    /// Under the lock: the key's slot, made where there is none.
+    fn slot<'s>(slots: &'s mut HashTable<Slot<K, V>>, key: Hashed<'_, K>) -> &'s mut Slot<K, V> {
+        let hash = key.hash.first();
+        match slots.entry(hash, |slot| slot.key == *key.key, |slot| slot.hash) {
+            Entry::Occupied(slot) => slot.into_mut(),
+            Entry::Vacant(free) => free.insert(Slot { key: key.key.clone(), hash, current: Seats::new(), next: None }).into_mut(),
+        }
     }
 
     /// Under the lock: the rider's flight, if it is the one that may be led now.
@@ -179,8 +196,9 @@ impl<K: CacheKey, V: Clone> Ticket<'_, K, V> {
                 return Role::Landed { landed: landed.clone(), shared };
             }
             let patience = match self.try_lead(clock.now(), &capture) {
-                Ok(took_over) => return Role::Lead { took_over },
-                Err(patience) => patience,
+                Look::Lead { took_over } => return Role::Lead { took_over },
+                Look::Wait(patience) => patience,
+                Look::Again => continue,
             };
             // Woken by a landing, by a leader's end, or because a leader is now over age.
             let (mut listener, mut timer) = (pin!(listener), pin!(clock.sleep(patience)));
@@ -192,25 +210,33 @@ impl<K: CacheKey, V: Clone> Ticket<'_, K, V> {
         }
     }
 
-    /// Takes the lead if it is free or its holder is over age: Ok(somebody led before). Err: how long to wait before looking again.
-    fn try_lead(&mut self, now: Timestamp, capture: impl Fn() -> Token) -> Result<bool, Duration> {
+    /// Takes the lead if it is free or its holder is over age. A rider of the next flight does not wait for either: it gives the current flight up, its
+    /// own moves up, and who rode the one that was given up follows. `capture` is called for the one who leads.
+    fn try_lead(&mut self, now: Timestamp, capture: impl Fn() -> Token) -> Look {
         let max_age = self.flights.max_age;
         let mut shard = lock(self.flights.shard(self.key));
-        let Some(seats) = Flights::current_of(&mut shard, self.key, &self.flight) else {
-            return Err(max_age); // A next flight: it is woken when it moves up.
-        };
-        if let Some(lead) = seats.lead {
-            let age = now.since(lead.since);
-            if age < max_age {
-                return Err(max_age - age);
-            }
+        if self.flight.landed.get().is_some() {
+            return Look::Again;
+        }
+        let slot = Flights::slot(&mut shard, self.key);
+        let rides_next = slot.next.as_ref().is_some_and(|next| next.is(&self.flight));
+        if !rides_next && !slot.current.is(&self.flight) {
+            // Given up. What took its place is read after this rider came, so there is nothing to share and nothing to check.
+            (self.flight, self.joined) = (slot.current.board(), None);
+            return Look::Again;
+        }
+        let age = slot.current.lead.map(|lead| now.since(lead.since));
+        if let Some(age) = age.filter(|age| *age < max_age) {
+            return Look::Wait(max_age - age);
+        }
+        if rides_next && let Some(next) = slot.next.take() {
+            std::mem::replace(&mut slot.current, next).flight.event.notify(usize::MAX);
         }
         // ORDERING: Relaxed: only uniqueness is asked of it.
         let id = self.flights.leads.fetch_add(1, Ordering::Relaxed);
-        let before = seats.lead.replace(Lead { id, since: now, token: capture() });
-        let took_over = before.is_some() || self.joined.is_some();
+        slot.current.lead = Some(Lead { id, since: now, token: capture() });
         self.lead = Some(id);
-        Ok(took_over)
+        Look::Lead { took_over: age.is_some() || self.joined.is_some() }
     }
 
     /// The token that was captured when this rider took the lead.
@@ -219,6 +245,14 @@ impl<K: CacheKey, V: Clone> Ticket<'_, K, V> {
         let seats = Flights::current_of(&mut shard, self.key, &self.flight);
         // Deposed: what it reads is its own business, and nothing may be remembered of it.
         seats.and_then(|seats| seats.lead).filter(|lead| Some(lead.id) == self.lead).map_or(Token::unusable(), |lead| lead.token)
+    }
+
+    /// True while this rider leads: not before, and not once it was deposed. What a deposed leader reads may be older than what its successor does, and
+    /// nothing may be remembered of it.
+    pub(crate) fn leads(&self) -> bool {
+        let mut shard = lock(self.flights.shard(self.key));
+        let lead = Flights::current_of(&mut shard, self.key, &self.flight).and_then(|seats| seats.lead);
+        self.lead.is_some() && lead.map(|lead| lead.id) == self.lead
     }
 
     /// The leader has read. Its riders get the outcome, unless it was deposed meanwhile.

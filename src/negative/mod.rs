@@ -10,6 +10,8 @@
 //! flight, [`cache`] the order of questions.
 
 mod cache;
+#[cfg(feature = "conformance")]
+pub(crate) mod conformance;
 mod entry;
 mod flight;
 mod memory;

@@ -1,0 +1,12 @@
+//! sim
+mod actors;
+mod check;
+mod mutants;
+mod ports;
+mod rng;
+mod scenarios;
+mod sched;
+mod stage;
+mod tests;
+mod world;
+mod writers;

@@ -1,0 +1,143 @@
+//! Writes whose outcome nobody reported: fenced until no COMMIT of them can land and the primary has answered.
+
+use crate::support::*;
+use absentia::*;
+
+fn with_unknown(ids: impl IntoIterator<Item = u64>) -> World {
+    let world = World::with(only_creator(), |b| b.max_transaction(secs(30))).rebuilt(0..10);
+    ids.into_iter().for_each(|id| drop(world.gate.begin_create(&id)));
+    world
+}
+
+fn resolve(world: &World) -> (usize, usize) {
+    let Resolution { resolved, remaining } = now(world.gate.resolve_unknown());
+    assert_eq!(world.gate.status().unresolved_writes, remaining);
+    (resolved, remaining)
+}
+
+#[test]
+fn nothing_is_resolved_before_the_longest_transaction_is_over() {
+    let world = with_unknown([77]);
+    world.hand.advance(secs(29));
+    assert_eq!(resolve(&world), (0, 1));
+    world.db.insert(77, "landed at the last moment");
+    is_present(&world.lookup(77), "landed at the last moment");
+    world.hand.advance(secs(1));
+    assert_eq!(resolve(&world), (1, 0));
+    assert_eq!(world.gate.status().pending_creates, 0);
+    is_present(&world.lookup(77), "landed at the last moment");
+}
+
+#[test]
+fn a_create_that_never_landed_is_absent_again_after_a_rebuild() {
+    let world = with_unknown([77]);
+    world.hand.advance(secs(30));
+    assert_eq!(resolve(&world), (1, 0));
+    assert_eq!(world.gate.check(&77), Verdict::Possible(Reason::Maybe), "bits are not taken back");
+    assert!(matches!(world.lookup(77), Lookup::Absent(Proof::Source)));
+    assert!(matches!(world.lookup(77), Lookup::Absent(Proof::Tombstone { .. })), "and its absence is remembered again");
+    world.rebuild().unwrap();
+    assert!(world.gate.check(&77).is_absent());
+}
+
+#[test]
+fn a_primary_that_does_not_answer_resolves_nothing() {
+    let world = with_unknown([77, 78]);
+    world.hand.advance(secs(30));
+    world.db.fail(true);
+    assert_eq!(resolve(&world), (0, 2));
+    assert_eq!(world.gate.status().pending_creates, 2);
+    world.db.fail(false);
+    assert_eq!(resolve(&world), (2, 0));
+}
+
+#[test]
+fn a_primary_that_hangs_resolves_nothing_and_does_not_hang_the_resolver() {
+    let world = with_unknown([77]);
+    world.hand.advance(secs(30));
+    world.db.hold(Hold::Before);
+    let resolver = Task::begun(world.gate.resolve_unknown());
+    world.hand.advance(secs(10));
+    assert_eq!(resolver.end(), Resolution { resolved: 0, remaining: 1 });
+    world.db.release();
+    assert_eq!(resolve(&world), (1, 0));
+}
+
+#[test]
+fn a_resolver_that_is_dropped_half_way_keeps_all_that_it_did_not_settle() {
+    let world = with_unknown(70..75);
+    world.hand.advance(secs(30));
+    world.db.hold(Hold::Before);
+    let mut resolver = Task::begun(world.gate.resolve_unknown());
+    world.db.release();
+    world.db.hold(Hold::After);
+    assert!(resolver.poll().is_none());
+    drop(resolver);
+    let status = world.gate.status();
+    assert_eq!((status.unresolved_writes, status.pending_creates), (5, 5));
+    world.db.release();
+    assert_eq!(resolve(&world), (5, 0));
+    assert_eq!(world.gate.status().pending_creates, 0);
+}
+
+#[test]
+fn a_resolver_whose_source_panics_keeps_all() {
+    let world = with_unknown(70..73);
+    world.hand.advance(secs(30));
+    world.db.panic_once();
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| now(world.gate.resolve_unknown()))).is_err());
+    assert_eq!(resolve(&world), (3, 0));
+}
+
+#[test]
+fn what_is_dropped_while_the_resolver_runs_waits_its_own_time() {
+    let world = with_unknown([77]);
+    world.hand.advance(secs(30));
+    world.db.hold(Hold::Before);
+    let resolver = Task::begun(world.gate.resolve_unknown());
+    drop(world.gate.begin_create(&78));
+    world.db.release();
+    assert_eq!(resolver.end(), Resolution { resolved: 1, remaining: 1 });
+    world.hand.advance(secs(30));
+    assert_eq!(resolve(&world), (1, 0));
+}
+
+#[test]
+fn a_resolved_create_is_in_every_rebuild_that_ran_meanwhile() {
+    let world = with_unknown([77]);
+    let rebuild = Task::begun(world.gate.rebuild(&world.db));
+    world.db.insert(77, "landed behind the scan");
+    world.hand.advance(secs(30));
+    assert_eq!(resolve(&world), (1, 0));
+    rebuild.end().unwrap();
+    is_present(&world.lookup(77), "landed behind the scan");
+}
+
+#[test]
+fn unknown_updates_and_deletes_are_resolved_as_well() {
+    let world = World::exclusive().rebuilt(0..10);
+    let error = || std::io::Error::other("connection reset");
+    assert!(now(world.gate.update_with(&1, async || Err::<(), _>(WriteError::Unknown(error())))).is_err());
+    assert!(now(world.gate.delete_with(&2, async || Err::<(), _>(WriteError::Unknown(error())))).is_err());
+    assert!(now(world.gate.rename(&3, &33, async || Err(WriteError::Unknown(error())))).is_err());
+    assert_eq!(world.gate.status().unresolved_writes, 4, "a rename is two");
+    assert!(!world.gate.check(&33).is_absent());
+    drop(Task::begun(world.gate.update_with(&4, async || {
+        yield_now().await;
+        Ok::<_, WriteError<()>>(())
+    })));
+    world.hand.advance(secs(30));
+    assert_eq!(resolve(&world), (5, 0));
+}
+
+#[test]
+fn after_an_unknown_update_the_row_from_before_it_is_not_served() {
+    let world = World::exclusive().rebuilt(0..10);
+    is_present(&world.lookup(1), "1");
+    let updated = now(world.gate.update_with(&1, async || {
+        world.db.insert(1, "committed, and the answer was lost");
+        Err::<(), _>(WriteError::Unknown("connection reset"))
+    }));
+    assert!(updated.is_err());
+    is_present(&world.lookup(1), "committed, and the answer was lost");
+}
