@@ -1,4 +1,4 @@
-//! The only door to atomics, locks and the state cell.
+//! The only door to atomics, locks and the state cell (`OnceLock`, which is written once, needs none).
 //!
 //! Everything that more than one thread can see goes through the names in this file, so that a model checker can be put behind it: with
 //! `--cfg absentia_loom` they become loom's. It also holds the two hooks that tests use to cut a protocol in half: [`point`], a place where a

@@ -4,7 +4,8 @@
 //! inside any async runtime or none: they are `futures-timer` delays, which one helper thread of that crate serves. It starts with the first
 //! timer, and a timer is made only where something is really waited for: an answer from memory makes none.
 //!
-//! Time is monotonic and may stand still while the machine sleeps. No proof of absence rests on it; an expiry is only ever the backstop.
+//! Time is monotonic and may stand still while the machine sleeps. What the promise waits for (a predecessor, an unreported COMMIT, a lagging scan) then
+//! takes longer, never shorter; a tombstone of bounded age under Advisory coverage may outlive its bound by that sleep.
 
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;

@@ -124,13 +124,13 @@ struct Options {
     /// Seed of the traffic.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Share of requests for names of the other registry.
+    /// Weight of requests for names of the other registry.
     #[arg(long, default_value_t = 70)]
     partner: u32,
-    /// Share of requests for made-up ids, one after the other.
+    /// Weight of requests for made-up ids, one after the other.
     #[arg(long, default_value_t = 15)]
     enumeration: u32,
-    /// Share of requests for names that exist.
+    /// Weight of requests for names that exist.
     #[arg(long, default_value_t = 15)]
     hits: u32,
     /// False-positive rate of the filter.

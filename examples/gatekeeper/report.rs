@@ -108,7 +108,7 @@ impl Report {
 
     pub(crate) fn table(&self) -> String {
         let mut text =
-            format!("{} names exist; clients ask for {} others, for made-up ids, and for names that exist.\n\n", self.existing, self.requested);
+            format!("{} names exist; clients ask for {} names of another registry, for made-up ids, and for names that exist.\n\n", count(self.existing as u64), count(self.requested as u64));
         if self.interrupted {
             text.push_str("Interrupted: this is the table so far.\n\n");
         }
@@ -138,7 +138,7 @@ impl Report {
                 format!("{} / {}", time(histogram.value_at_quantile(0.5)), time(histogram.value_at_quantile(0.99)))
             });
         }
-        row("memory of cache and filter", &|run| bytes(run.gauges.memory_bytes));
+        row("memory: cache, filter, fences", &|run| bytes(run.gauges.memory_bytes));
         row("  of it the filter", &|run| bytes(run.gauges.filter_bytes));
         row("estimated false positives", &|run| run.gauges.estimated_fpr.map_or("-".to_owned(), |p| format!("{:.2} %", 100.0 * p)));
         row("rebuild", &|run| if run.gauges.filter_bytes == 0 { "-".to_owned() } else { format!("{:.1?}", run.rebuild) });

@@ -291,5 +291,5 @@ fuzz_target!(|plan: Plan| {
     let mut resolve = Box::pin(gate.resolve_unknown());
     while resolve.as_mut().poll(&mut cx).is_pending() {}
     drop(resolve);
-    assert_eq!((gate.status().pending_creates, gate.status().unresolved_writes), (0, 0));
+    assert_eq!((gate.status().pending_writes, gate.status().unresolved_writes), (0, 0));
 });

@@ -7,7 +7,7 @@
 //! └───────────┴──────────────────────────────────────────┘
 //! ```
 //!
-//! A create costs two atomic additions whatever the number of keys, and memory does not depend on the stream of keys. `pending` saturates: at
+//! A create costs two compare-and-exchange loops whatever the number of keys, and memory does not depend on the stream of keys. `pending` saturates: at
 //! 65,535 it stays, the stripe is fenced, and only [`Stripes::unstick`] clears it, when nobody is registered in it. `seq` wraps after 2^48 writes
 //! to one stripe; a token would have to be held exactly that long to be fooled.
 
@@ -114,7 +114,7 @@ impl Stripes {
     fn change(&self, hash: KeyHash, change: impl Fn(Word) -> Word) {
         let word = self.word(hash);
         // ORDERING: the first read only seeds the exchange. AcqRel on success: Release so that a reader of this word sees the registration before it,
-        // Acquire so that the bits set after it are not moved before it. Acquire on failure for the value that the next try builds on.
+        // Acquire so that who settles sees what the raise did. Acquire on failure for the value that the next try builds on.
         let mut old = word.load(Ordering::Relaxed);
         while let Err(now) = word.compare_exchange_weak(old, change(Word::unpack(old)).pack(), Ordering::AcqRel, Ordering::Acquire) {
             old = now;

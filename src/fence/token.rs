@@ -4,23 +4,25 @@
 ///
 /// It is captured before the source is read and compared afterwards: where nothing changed, and nothing was pending at either moment, no create of
 /// the key began in between, and an absence that the source reported in between still holds. Keys share fences (stripes), so a token may die
-/// because of another key's create; that costs a source read and nothing else. Tokens of different gates mean nothing to each other.
+/// because of another key's create; that costs a source read and nothing else. A token names its gate, so that what one gate stored means nothing to
+/// another that comes upon the same store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
+    gate: u64,
     epoch: u64,
     seq: u64,
     usable: bool,
 }
 
 impl Token {
-    pub(crate) const fn new(epoch: u64, seq: u64, usable: bool) -> Self {
-        Self { epoch, seq, usable }
+    pub(crate) const fn new(gate: u64, epoch: u64, seq: u64, usable: bool) -> Self {
+        Self { gate, epoch, seq, usable }
     }
 
     /// A token that proves nothing: what is captured where nothing can be validated.
     #[must_use]
     pub const fn unusable() -> Self {
-        Self { epoch: 0, seq: 0, usable: false }
+        Self { gate: 0, epoch: 0, seq: 0, usable: false }
     }
 
     /// False where a create was pending, or the gate was distrusted, at the capture: nothing read under such a token may be remembered.
@@ -29,8 +31,9 @@ impl Token {
         self.usable
     }
 
-    pub(crate) const fn epoch(self) -> u64 {
-        self.epoch
+    /// True for a token of this gate's present epoch.
+    pub(crate) const fn is_of(self, gate: u64, epoch: u64) -> bool {
+        self.gate == gate && self.epoch == epoch
     }
 
     pub(crate) const fn seq(self) -> u64 {

@@ -5,7 +5,7 @@ use super::{Coverage, ExistenceGate, Inner, Settings, rebuild::Canaries};
 use crate::filter::FilterFactory;
 use crate::key::KeyHasher;
 use crate::loader::{CacheKey, CacheValue, DynLoader, Lane, LaneConfig, Observer};
-use crate::params::{Fpr, ParamError};
+use crate::params::{Fpr, MIN_FPR, ParamError};
 use crate::sync::{AtomicBool, Mutex};
 use crate::time::Clock;
 use std::fmt;
@@ -63,7 +63,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// False-positive rate of the gate as a whole (default 0.01): a tenth of it is for keys created since the last rebuild.
+    /// False-positive rate of the gate as a whole (default 0.01, at least 1e-7): a tenth of it is for keys created since the last rebuild.
     pub fn fpr(mut self, p: f64) -> Self {
         self.fpr = p;
         self
@@ -87,7 +87,8 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// Above this estimated false-positive rate (default 0.5, or half-way from [`fpr`](Self::fpr) to 1; always above `fpr`) a generation is no longer asked, until the next rebuild.
+    /// Above this estimated false-positive rate (default half-way from [`fpr`](Self::fpr) to 1; always above `fpr`) a generation is no longer asked, until the next
+    /// rebuild. It is judged when it is swapped in, and at every 4,096th key created since.
     pub fn fpr_limit(mut self, p: f64) -> Self {
         self.fpr_limit = Some(p);
         self
@@ -180,19 +181,24 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             return Err(BuildError::Lane { fault });
         }
         let fpr = Fpr::new(self.fpr)?.value();
-        let fpr_limit = part("fpr_limit", self.fpr_limit.unwrap_or_else(|| f64::midpoint(fpr, 1.0).max(0.5)), 1.0)?;
+        let fpr_limit = part("fpr_limit", self.fpr_limit.unwrap_or_else(|| f64::midpoint(fpr, 1.0)), 1.0)?;
         if fpr_limit <= fpr {
             // Each generation would be switched off at once.
             return Err(BuildError::OutOfRange { name: "fpr_limit", value: fpr_limit });
+        }
+        if fpr * 0.1 < MIN_FPR {
+            return Err(ParamError::FprTooSmall { requested: fpr, smallest: MIN_FPR * 10.0 }.into());
         }
         let (base_fpr, delta_fpr) = (Fpr::new(fpr * 0.9)?, Fpr::new(fpr * 0.1)?);
         let hasher = match self.hasher {
             Some(hasher) => hasher,
             None => KeyHasher::random()?,
         };
+        let id = getrandom::u64().map_err(|_| ParamError::NoEntropy)?;
         let factory = self.factory.unwrap_or_else(crate::default_filters);
         let suspects = Lane::new(self.lane, self.clock.now());
         let core = Core::new(CoreConfig {
+            id,
             hasher,
             coverage,
             clock: self.clock,

@@ -1,6 +1,6 @@
 //! [`Core`]: the protocol. Fences, pending keys and the state, and the few steps that change them, in the order that the proof needs.
 //!
-//! **Create** (R1): register the key as pending, raise its fence, load the state, set its bits in the current and any building generation; then the
+//! **Create** (R1): register the key as pending, raise its fence, load the state that it sets bits in, set them in the current and any building generation; then the
 //! caller may COMMIT. **Rebuild** (R8): publish the building generation, copy the pending keys into it, scan, swap.
 //!
 //! Why no key is lost. Take a create that loaded a state without the generation that a later lookup meets. Then that generation was published after
@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) struct Core {
+    /// Random: tokens of other gates, whose entries a shared store may hold, are none of this one's.
+    id: u64,
     pub(crate) hasher: KeyHasher,
     pub(crate) coverage: Coverage,
     pub(crate) clock: Clock,
@@ -51,6 +53,7 @@ pub(crate) struct Begun {
 
 /// What [`Core`] is made of.
 pub(crate) struct CoreConfig {
+    pub(crate) id: u64,
     pub(crate) hasher: KeyHasher,
     pub(crate) coverage: Coverage,
     pub(crate) clock: Clock,
@@ -67,6 +70,7 @@ impl Core {
         let waits = matches!(&config.coverage, Coverage::Exclusive(lock) if lock.has_predecessor());
         let now = config.clock.now();
         Self {
+            id: config.id,
             hasher: config.hasher,
             coverage: config.coverage,
             observer: config.observer,
@@ -149,7 +153,7 @@ impl Core {
         point("settle: fence lowered");
         self.retire_pending(hash);
         let undoubted = self.state.load().guards == 0;
-        seq.map(|seq| Token::new(began.epoch, seq, undoubted))
+        seq.map(|seq| Token::new(self.id, began.epoch, seq, undoubted))
     }
 
     /// Announces a write that is not a create. Its key is pending as well, which costs a false positive if a rebuild comes between, and keeps the set of
@@ -246,8 +250,12 @@ impl Core {
     fn doubt(&self, trust: Trust) {
         // A new epoch kills every token at once, and keeps a rebuild that was published before the doubt from restoring trust.
         let seen_from = self.seen_from();
-        let (before, _) = self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() });
-        if before.trust != trust {
+        let (before, after) = self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() });
+        self.count_epoch(&before, &after);
+    }
+
+    fn count_epoch(&self, before: &State, after: &State) {
+        if before.epoch != after.epoch {
             self.record(Event::EpochChanged);
         }
     }
@@ -299,10 +307,11 @@ impl Core {
         }
         let left = self.ready_at.since(self.clock.now());
         if left.is_zero() {
-            let _ = self.state.update(|state| match state.ready {
+            let (before, after) = self.state.update(|state| match state.ready {
                 true => state.copy(),
                 false => State { ready: true, epoch: state.epoch + u64::from(!rule_off!(ReadyInOldEpoch)), ..state.copy() },
             });
+            self.count_epoch(&before, &after);
         }
         left
     }
@@ -362,8 +371,12 @@ impl Core {
                 Trust::Loading | Trust::Trusted => Trust::Distrusted,
                 doubt => doubt,
             };
-            State { current: Some(Arc::clone(&generation)), building: None, trust, ..state.copy() }
+            // A wrong absence ends here, and with it the time in which somebody created unannounced: what was read meanwhile proves nothing, so the
+            // tokens it was read under must not outlive it.
+            let epoch = state.epoch + u64::from(state.trust == Trust::WrongAbsence && trust == Trust::Trusted);
+            State { current: Some(Arc::clone(&generation)), building: None, trust, epoch, ..state.copy() }
         });
+        self.count_epoch(&before, &after);
         point("swap: after");
         (before.current.clone(), after.trust == Trust::Trusted)
     }
@@ -389,18 +402,18 @@ impl Fences for Core {
         let word = self.stripes.read(hash);
         let state = self.state.load();
         let usable = (word.pending == 0 || rule_off!(PendingIgnored)) && state.guards == 0;
-        Token::new(state.epoch, word.seq, usable)
+        Token::new(self.id, state.epoch, word.seq, usable)
     }
 
     fn still_valid(&self, hash: KeyHash, token: Token) -> bool {
         let word = self.stripes.read(hash);
         let state = self.state.load();
-        let same = (token.seq() == word.seq || rule_off!(TokenNotCompared)) && token.epoch() == state.epoch;
+        let same = (token.seq() == word.seq || rule_off!(TokenNotCompared)) && token.is_of(self.id, state.epoch);
         token.is_usable() && same && (word.pending == 0 || rule_off!(PendingIgnored)) && state.guards == 0
     }
 
     fn same_epoch(&self, token: Token) -> bool {
-        self.state.load().epoch == token.epoch()
+        token.is_of(self.id, self.state.load().epoch)
     }
 
     fn tombstones_allowed(&self) -> bool {

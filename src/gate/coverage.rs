@@ -45,7 +45,7 @@ pub struct Exclusivity {
 }
 
 impl Exclusivity {
-    /// You say so. `why` is for whoever reads the logs of the day when it was not so.
+    /// You say so. `why` is shown by `Debug`, for whoever looks into the day when it was not so.
     #[must_use]
     pub fn asserted(why: impl Into<String>) -> Self {
         Self { held: Held::Asserted(why.into()), predecessor: true }
@@ -77,7 +77,7 @@ impl Exclusivity {
         Self { held: Held::Own(Box::new(is_held)), predecessor: true }
     }
 
-    /// No process before this one can have a COMMIT in flight, so the first rebuild need not wait: a new database, or a test.
+    /// No process before this one, and no earlier gate of this one, can have a COMMIT in flight, so the first rebuild need not wait: a new database, or a test.
     #[must_use]
     pub fn first_start(mut self) -> Self {
         self.predecessor = false;

@@ -1,7 +1,7 @@
 //! [`DistrustGuard`]: for writers that bypass the gate. Imports, restores, a colleague with a console.
 //!
-//! While one lives nothing absent is remembered or served from memory, reads are shared only with the next flight, and the filter is a hint. When the
-//! last one ends the epoch moves, which kills every token from before; and only a rebuild *published after that* restores trust in the filter,
+//! While one lives nothing absent is remembered or served from memory, reads are shared only with the next flight, and the filter is a hint. When one
+//! ends the epoch moves, which kills every token from before; and only a rebuild *published after the last has ended* restores trust in the filter,
 //! because only its scan is sure to have seen what was written.
 
 use super::ExistenceGate;

@@ -3,7 +3,7 @@
 //! ```text
 //! State ─┬─ current ──► Generation { base: filled by a rebuild, then frozen;  delta: takes creates while it serves }
 //!        ├─ building ─► Building { delta }      a rebuild under way: creates set their bits here too
-//!        ├─ epoch       moves when a distrust ends: tokens of earlier epochs are dead
+//!        ├─ epoch       moves when a doubt begins or ends: tokens of earlier epochs are dead
 //!        └─ trust, distrust guards
 //! ```
 //!

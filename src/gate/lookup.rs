@@ -10,7 +10,7 @@ use std::borrow::Borrow;
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Asks memory alone: Absent is proven, Possible is anything else.
     ///
-    /// Never waits, never allocates. Under [`Coverage::Advisory`](super::Coverage::Advisory) it never says Absent; it is [`lookup`](Self::lookup) that
+    /// Never waits and never allocates (but for a tuple key of more than 128 bytes, to hash it). Under [`Coverage::Advisory`](super::Coverage::Advisory) it never says Absent; it is [`lookup`](Self::lookup) that
     /// finds out.
     pub fn check<Q>(&self, key: &Q) -> Verdict
     where
@@ -66,7 +66,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         self.find(key, caller, Freshness::Any).await
     }
 
-    /// Reads the source: no filter, no memory, and no read that began before this call. For decisions that a mistake of this service's operators must
+    /// Reads the source: no filter, no memory, and no read that began before this call. What a loader answers from memory all the same is refused. For decisions that a mistake of this service's operators must
     /// not spoil either: deletion, reconciliation, the first page after a sign-up.
     pub async fn lookup_fresh<Q>(&self, key: &Q) -> Lookup<V>
     where
@@ -120,6 +120,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
                 let whole = if inner.loader.admits_its_own_reads() { None } else { Some(context.admit()) };
                 let _permit = whole.transpose().map_err(Lookup::Unknown)?;
                 match inner.loader.load_boxed(key, &context).await.map_err(Lookup::Unknown)? {
+                    // A remembered row does not answer a call that asked for none.
+                    Loaded::Present { origin: Origin::Memory, .. } if freshness == Freshness::Fresh => context.record(Event::EvidenceRefused),
                     Loaded::Present { value, origin } => return Ok((value, origin)),
                     Loaded::Absent(evidence) => match self.weigh(hash, evidence, freshness) {
                         Some(proof) => return Err(Lookup::Absent(proof)),
@@ -133,7 +135,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let found = inner.core.clock.timeout(limit, attempts).await.unwrap_or(Err(Lookup::Unknown(Cause::Timeout { limit })));
         match &found {
             Ok((_, Origin::Source)) => self.confirmed(key, hash, began, fence, hinted),
-            Err(Lookup::Absent(_)) if reason == Some(Reason::Maybe) => inner.core.record(Event::FilterFalsePositive),
+            Err(Lookup::Absent(Proof::Source)) if reason == Some(Reason::Maybe) => inner.core.record(Event::FilterFalsePositive),
             _ => {}
         }
         found

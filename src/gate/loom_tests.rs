@@ -80,6 +80,7 @@ impl World {
     /// A trusted gate over an empty table.
     fn new() -> loom::sync::Arc<Self> {
         let core = Core::new(CoreConfig {
+            id: 7,
             hasher: KeyHasher::xxh3(0),
             coverage: Coverage::Exclusive(Exclusivity::asserted("a model").first_start()),
             clock: Clock::standard(),

@@ -63,7 +63,8 @@ use std::time::Duration;
 /// Absent: not from a stale filter, a stale tombstone, a shared read, nor after a crash, a cancelled task or a failed rebuild. It covers creates that
 /// are announced to the gate before their COMMIT; what it says of others depends on the [`Coverage`].
 ///
-/// **Cost:** a check reads memory: one hash, one load of the state, one line of each of two filters. It takes no lock and allocates nothing.
+/// **Cost:** a check reads memory: one hash, one load of the state, one line of each of two filters. It takes no lock and allocates nothing (a tuple key
+/// of more than 128 bytes is put together on the heap to be hashed).
 ///
 /// A gate is cheap to clone; clones are the same gate.
 pub struct ExistenceGate<K, V> {
@@ -129,7 +130,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         &self.inner.core.hasher
     }
 
-    /// What the gate knows about itself. Costs a pass over the filters.
+    /// What the gate knows about itself. Costs a pass over the filter of created keys, and the locks of the pending ones.
     #[must_use]
     pub fn status(&self) -> GateStatus {
         let core = &self.inner.core;
@@ -150,7 +151,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             estimated_fpr: current.map_or(1.0, Generation::estimated_fpr),
             filter_bytes: current.map_or(0, Generation::memory_bytes),
             fence_bytes: core.fence_bytes(),
-            pending_creates: core.pending.len(),
+            pending_writes: core.pending.len(),
             unresolved_writes: lock(&self.inner.unresolved).len(),
         }
     }
@@ -171,7 +172,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 pub struct GateStatus {
     /// How far the filter may be believed.
     pub trust: Trust,
-    /// Moves when trust is lost or a distrust ends.
+    /// Moves when a distrust ends, a wrong absence or a lost lock is found or mended, or a predecessor's time is over.
     pub epoch: u64,
     /// Distrust guards that live.
     pub distrust_guards: u32,
@@ -197,8 +198,8 @@ pub struct GateStatus {
     pub filter_bytes: u64,
     /// Memory of the fences.
     pub fence_bytes: u64,
-    /// Keys whose creates are under way or unresolved.
-    pub pending_creates: usize,
+    /// Keys with a write under way or unresolved: creates, and others.
+    pub pending_writes: usize,
     /// Writes whose outcome was never reported.
     pub unresolved_writes: usize,
 }

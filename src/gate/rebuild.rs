@@ -64,7 +64,8 @@ pub struct Rebuilt {
     pub scans: u32,
     /// From the first publication to the swap.
     pub took: Duration,
-    /// False where a distrust lived, or began, during the rebuild, or the lock is lost: the filter stays a hint.
+    /// False where a distrust lived, a wrong absence was found during the rebuild, or the lock is lost: the filter stays a hint. (Under Advisory coverage it
+    /// is one anyway.)
     pub trusted: bool,
 }
 

@@ -24,6 +24,10 @@ pub(super) struct Unresolved<K> {
     pub(super) since: Timestamp,
 }
 
+/// After so many keys that could not be read the primary is taken to be down, and the rest waits for the next call: each try may take a time-out. What
+/// failed goes to the front of the list, which is worked off from its end, so it does not keep others from being tried.
+const GIVE_UP: u32 = 3;
+
 /// What [`ExistenceGate::resolve_unknown`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
@@ -41,7 +45,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 
     /// Settles writes whose outcome was never reported, once `max_transaction` has passed since: reads each key from the primary and lowers its fence.
     ///
-    /// The [`Rebuilder`](super::Rebuilder) calls it on each of its ticks; without one, call it now and then. Until it has run, such a key costs a read
+    /// Stops early where the primary does not answer. The [`Rebuilder`](super::Rebuilder) calls it on each of its ticks; without one, call it now and then. Until it has run, such a key costs a read
     /// of the source per lookup, and nothing else.
     ///
     /// # Cancellation
@@ -55,8 +59,11 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             all.extract_if(.., |write| due.since(write.since) >= self.inner.settings.max_transaction).collect()
         };
         let mut due = Due { gate: self, writes: due, failed: Vec::new() };
-        let mut resolved = 0;
+        let (mut resolved, mut failures) = (0, 0);
         while let Some(write) = due.writes.last() {
+            if failures == GIVE_UP {
+                break;
+            }
             // Awaits come first, while the write is still in the list that a cancellation gives back; what follows them cannot be interrupted.
             let settled = match &write.held {
                 Held::Distrust => true,
@@ -65,6 +72,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             let Some(write) = due.writes.pop() else { break };
             if !settled {
                 due.failed.push(write);
+                failures += 1;
                 continue;
             }
             match write.held {
@@ -100,7 +108,8 @@ struct Due<'a, K: CacheKey, V: CacheValue> {
 impl<K: CacheKey, V: CacheValue> Drop for Due<'_, K, V> {
     fn drop(&mut self) {
         let mut all = lock(&self.gate.inner.unresolved);
-        all.append(&mut self.writes);
-        all.append(&mut self.failed);
+        self.failed.append(&mut self.writes);
+        self.failed.append(&mut all);
+        *all = std::mem::take(&mut self.failed);
     }
 }

@@ -115,7 +115,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     ///
     /// # Cancellation
     ///
-    /// Dropped before `update` returned, the outcome is unknown.
+    /// Dropped before this call returned, the outcome is unknown, also where `update` had returned.
     pub async fn update_with<Q, T, E, F>(&self, key: &Q, update: impl FnOnce() -> F) -> Result<T, WriteError<E>>
     where
         K: Borrow<Q>,
@@ -173,6 +173,10 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 
     /// The row of the key was changed or deleted by somebody else: drop what is remembered of it. A key that somebody else *created* needs
     /// [`distrust`](Self::distrust) before, or Advisory coverage; this is too late for it.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropped half-way, the key stays fenced until it is resolved.
     pub async fn invalidate<Q>(&self, key: &Q)
     where
         K: Borrow<Q>,

@@ -6,8 +6,9 @@
 //!      │ line ............... stripe  │              │ odd lanes     │ even lanes    │
 //!      └──────────────────────────────┘              └──────────────┴──────────────┘
 //!        │                     │                       32 bits each: multiplied by the lane's odd constant,
-//!        │                     └─ low bits: fence       the top 9 bits of the product are a bit position
-//!        │                        stripes, shards       in the 512-bit line
+//!        │                     ├─ low bits: fence       the top 9 bits of the product are a bit position
+//!        │                     │  stripes               in the 512-bit line
+//!        │                     └─ bit 32 and up: shards of maps
 //!        └─ fastrange over the line count: the high bits decide
 //! ```
 //!

@@ -11,7 +11,7 @@ use std::fmt;
 pub enum Join {
     /// Share it, and take its outcome only while the token captured before that read is still valid.
     Revalidate,
-    /// Do not share it: share the *next* read of the key, which begins after this call and so needs no validation. At most one is under way per key.
+    /// Do not share it: share the *next* read of the key, which begins after this call and so needs no validation.
     Next,
 }
 

@@ -129,8 +129,8 @@ impl<V> Loaded<V> {
 ///
 /// # Cancellation
 ///
-/// The returned future may be dropped at any await, by a caller that went away or by the gate's timeout; other callers of the same key must not
-/// suffer.
+/// The returned futures may be dropped at any await, by a caller that went away or by the gate's timeout; other callers of the same key must not
+/// suffer. Those of [`forget`](Self::forget) and [`remember`](Self::remember) may be polled only once.
 pub trait Loader<K, V>: Send + Sync {
     /// Finds out whether `key` exists.
     ///

@@ -44,7 +44,7 @@ pub enum LoadResult {
 pub enum StoreResult {
     /// Stored.
     Stored,
-    /// Not stored: a create of the key was pending.
+    /// Not stored: a write was pending in the fence of the key, or the gate was distrusted.
     Fenced,
     /// Not stored: a create of the key began while the source was read. A race, caught.
     TokenChanged,
@@ -67,7 +67,7 @@ pub enum Event {
     },
     /// An absence was stored, or was not.
     TombstoneStore(StoreResult),
-    /// A caller shared a read.
+    /// A caller shared a read that was already under way. Those that share the next one are not counted.
     FlightJoined,
     /// A shared read could not be validated by a joiner, which read again.
     FlightNotValidated,
@@ -75,7 +75,7 @@ pub enum Event {
     FlightTakenOver,
     /// A stored entry could not be decoded, and will be replaced.
     DecodeError,
-    /// The filter said maybe, the source said no.
+    /// The filter said maybe, and a read of the source for this lookup said no.
     FilterFalsePositive,
     /// A rebuilt generation was swapped in.
     Swapped {
@@ -86,7 +86,7 @@ pub enum Event {
     },
     /// A rebuild failed or was dropped; the previous generation goes on serving.
     RebuildFailed,
-    /// The gate's epoch changed.
+    /// The gate's epoch changed: a distrust ended, a wrong absence or a lost lock was found or mended, or a predecessor's time was over.
     EpochChanged,
     /// The fence of a write whose outcome was never reported was lifted, after the primary was read.
     FenceExpired,
@@ -104,7 +104,7 @@ pub trait Observer: Send + Sync {
     fn record(&self, event: &Event);
 }
 
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 27] = [
     "gate_lookups_total{outcome=\"present\",proof=\"source\"}",
     "gate_lookups_total{outcome=\"present\",proof=\"cache\"}",
     "gate_lookups_total{outcome=\"absent\",proof=\"filter\"}",
@@ -131,6 +131,7 @@ const NAMES: [&str; 26] = [
     "gate_fences_expired_total",
     "gate_wrong_absent_total",
     "gate_evidence_refused_total",
+    "gate_filter_switched_off_total",
 ];
 
 /// Counting stripes, so that threads on different cores do not share a cache line.
@@ -141,7 +142,7 @@ struct Stripe([AtomicU64; NAMES.len()]);
 
 /// Counts every [`Event`] in memory, under the names of the metrics table.
 ///
-/// Counting costs one uncontended atomic addition. Reading sums the stripes and is not a snapshot of one instant.
+/// Counting costs an atomic addition that is mostly uncontended, and a second one for a read of the source. Reading sums the stripes and is not a snapshot of one instant.
 pub struct Counters {
     stripes: Box<[Stripe]>,
     source_nanos: AtomicU64,
@@ -168,13 +169,13 @@ impl Counters {
     /// One lookup outcome.
     #[must_use]
     pub fn lookups(&self, outcome: Outcome) -> u64 {
-        self.sum(index(&Event::Lookup(outcome)).unwrap_or_default())
+        self.sum(index(&Event::Lookup(outcome)))
     }
 
     /// Reads of the source that ended so.
     #[must_use]
     pub fn source_loads(&self, result: LoadResult) -> u64 {
-        self.sum(index(&Event::SourceLoad { result, took: Duration::ZERO }).unwrap_or_default())
+        self.sum(index(&Event::SourceLoad { result, took: Duration::ZERO }))
     }
 
     /// Time spent reading the source, summed over all reads.
@@ -187,7 +188,7 @@ impl Counters {
     /// Answers Absent that were wrong, as far as was noticed. Page on any.
     #[must_use]
     pub fn wrong_absent(&self) -> u64 {
-        self.sum(index(&Event::WrongAbsent).unwrap_or_default())
+        self.sum(index(&Event::WrongAbsent))
     }
 
     /// Every counter by its name, labels included.
@@ -198,11 +199,9 @@ impl Counters {
 
 impl Observer for Counters {
     fn record(&self, event: &Event) {
-        if let Some(i) = index(event) {
-            thread_local!(static STRIPE: usize = stripe_of_this_thread());
-            // ORDERING: Relaxed: counters order nothing.
-            self.stripes[STRIPE.with(|s| *s)].0[i].fetch_add(1, Ordering::Relaxed);
-        }
+        thread_local!(static STRIPE: usize = stripe_of_this_thread());
+        // ORDERING: Relaxed: counters order nothing.
+        self.stripes[STRIPE.with(|s| *s)].0[index(event)].fetch_add(1, Ordering::Relaxed);
         if let Event::SourceLoad { took, .. } = event {
             let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             // ORDERING: Relaxed: counters order nothing.
@@ -218,8 +217,8 @@ fn stripe_of_this_thread() -> usize {
     hasher.finish() as usize % STRIPES
 }
 
-fn index(event: &Event) -> Option<usize> {
-    Some(match event {
+fn index(event: &Event) -> usize {
+    match event {
         Event::Lookup(outcome) => *outcome as usize,
         Event::SourceLoad { result, .. } => 7 + *result as usize,
         Event::TombstoneStore(result) => 11 + *result as usize,
@@ -234,8 +233,8 @@ fn index(event: &Event) -> Option<usize> {
         Event::FenceExpired => 23,
         Event::WrongAbsent => 24,
         Event::EvidenceRefused => 25,
-        Event::SwitchedOff => return None,
-    })
+        Event::SwitchedOff => 26,
+    }
 }
 
 impl fmt::Debug for Counters {

@@ -92,10 +92,10 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCacheBuilder<S, St> {
 /// A [`Loader`] that remembers values and absences and reads the source at most once per key at a time.
 ///
 /// **Guarantee:** it never remembers an error, and it offers a remembered or shared absence only together with the token under which the source
-/// was read, which the gate then checks. **Cost:** a hit is a look into the store and no timer, no clock beyond one reading; a miss allocates a
+/// was read, which the gate then checks. **Cost:** a hit is a look into the store, no timer and one reading of the clock; a miss allocates a
 /// flight.
 ///
-/// * *Same key at once?* One read; the others share it, or the next one where nothing can be validated.
+/// * *Same key at once?* One read, unless it is over age; the others share it, or the next one where nothing can be validated.
 /// * *Leader dropped?* A waiter takes over with a new read.
 /// * *Source panics?* The panic reaches the caller whose read it was; a waiter takes over.
 /// * *Source hangs?* `Unknown(Timeout)` after the time-out; waiters depose a leader that is over age even if nobody polls it.

@@ -258,7 +258,7 @@ fn present(value: &str, seq: u64) -> Entry<String> {
 
 fn absent(seq: u64) -> Entry<String> {
     let now = Clock::standard().now();
-    Entry { state: EntryState::Absent, token: Token::new(1, seq, true), read_began: now, expires: now.plus(Duration::from_secs(3600)) }
+    Entry { state: EntryState::Absent, token: Token::new(1, 1, seq, true), read_began: now, expires: now.plus(Duration::from_secs(3600)) }
 }
 
 fn compare(clause: &str, kept: Option<Entry<String>>, put: &Entry<String>) {

@@ -1,4 +1,5 @@
-//! [`Flights`]: single flight. At most one read of the source per key is under way; everybody else shares it, or the next one.
+//! [`Flights`]: single flight. At most one read of the source per key is under way, unless one is over age; everybody else shares it, or
+//! the next one.
 //!
 //! A key that is being read has a **slot** with a *current* flight and perhaps a *next* one. A flight has riders; one of them leads, which means
 //! that it reads the source. Two rules decide who may share what ([`Join`]):

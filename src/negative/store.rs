@@ -26,7 +26,7 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// What is stored under the key was written by a newer version. It is left in place.
+    /// What is stored under the key was written by a newer version. A read does not replace it; a write of the key does.
     NewerVersion {
         /// The version it names.
         version: u32,
@@ -61,6 +61,11 @@ impl std::error::Error for StoreError {
 /// Keys are compared whole, never by hash. `put` calls `still_valid` inside the same critical section in which it makes the entry visible, and a
 /// `remove` that returns before `still_valid` is called, or begins after `put` returns, is not undone by that `put`. Memory stays within a budget
 /// for any stream of keys, and absences never push out values. Expired entries may be returned: the reader checks.
+///
+/// # Cancellation
+///
+/// Any of the futures may be dropped at an await, after the store's time-out or with its caller; some are polled only once. What was dropped may still happen
+/// later: an absence that lands late is void by its token, a value may be served until it expires.
 pub trait Store<K, V>: Send + Sync {
     /// What is kept of the key.
     ///

@@ -286,7 +286,7 @@ impl Run {
 /// A claim of I8, asked for after all is over: nothing pending, nothing unresolved.
 pub(super) fn leftovers(gate: &ExistenceGate<u64, u64>) -> Option<String> {
     let status = gate.status();
-    let left = status.pending_creates + status.unresolved_writes + status.distrust_guards as usize;
-    let text = || format!("{} pending, {} unresolved, {} distrusting", status.pending_creates, status.unresolved_writes, status.distrust_guards);
+    let left = status.pending_writes + status.unresolved_writes + status.distrust_guards as usize;
+    let text = || format!("{} pending, {} unresolved, {} distrusting", status.pending_writes, status.unresolved_writes, status.distrust_guards);
     (left > 0).then(text)
 }

@@ -49,6 +49,8 @@ pub(super) struct Scenario {
     pub(super) outsiders: usize,
     /// Who lets time pass.
     pub(super) clocks: usize,
+    /// One key, and actors that are set aside for long more often.
+    pub(super) stalls: bool,
     /// Percent of writes whose outcome the client does not learn.
     pub(super) unknown: u64,
     /// Percent of the store's answers that are errors.
@@ -68,6 +70,7 @@ const MIXED: Scenario = Scenario {
     importers: 0,
     outsiders: 0,
     clocks: 1,
+    stalls: false,
     unknown: 15,
     store_faults: 0,
     lag: Duration::ZERO,
@@ -80,7 +83,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "rebuilds", readers: 2, creators: 3, deleters: 0, ..MIXED },
     Scenario { name: "unknown outcomes", unknown: 70, ..MIXED },
     Scenario { name: "import", importers: 2, creators: 1, deleters: 0, ..MIXED },
-    Scenario { name: "over age", readers: 4, rebuilders: 0, clocks: 3, ..MIXED },
+    Scenario { name: "over age", readers: 4, creators: 1, rebuilders: 0, clocks: 2, stalls: true, ..MIXED },
     Scenario { name: "failing store", store_faults: 20, ..MIXED },
     Scenario { name: "lagging scan", lag: LAG, ..MIXED },
     Scenario { name: "lagging import", lag: LAG, importers: 2, creators: 0, deleters: 0, ..MIXED },

@@ -61,9 +61,9 @@ pub(super) fn play(scenario: &Scenario, off: &[Mutant], seed: u64) -> Played {
     let mut world = World::new(hand);
     world.faults = rng.of(&[0, 5, 20]);
     world.slowness = rng.of(&[0, 10, 40]);
-    let haste = Haste { switch: rng.of(&[30, 70, 100]), freeze: rng.of(&[0, 2, 8]) };
+    let haste = Haste { switch: rng.of(&[30, 70, 100]), freeze: rng.of(if scenario.stalls { &[5, 10] } else { &[0, 2, 8] }) };
     // The last key is one that nobody creates.
-    let keys = 1 + rng.of(&[1, 2, 2, 3, 5]);
+    let keys = 1 + rng.of(if scenario.stalls { &[1] } else { &[1, 2, 2, 3, 5] });
     let age = (scenario.cover == Cover::AdvisoryBounded).then_some(BOUND);
     let check = Check::new(keys, age, scenario.store_faults > 0);
     let held = Arc::new(AtomicBool::new(true));

@@ -140,7 +140,7 @@ fn more_creates_than_can_be_announced_distrust_the_gate() {
     few.aborted();
     let many = world.gate.begin_create_many(&[20, 21, 22, 23]);
     assert!(many.is_distrust() && !world.gate.is_trusted());
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
     many.committed();
     assert!(!world.gate.is_trusted(), "only a rebuild restores trust");
     assert!(world.rebuild().unwrap().trusted);

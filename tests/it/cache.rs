@@ -185,7 +185,7 @@ fn a_renamed_row_is_under_its_new_key_only() {
     assert!(renamed.is_ok());
     is_present(&world.lookup(55), "moved");
     assert!(world.lookup(5).is_absent());
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
 }
 
 /// Django #29867, Laravel #28068, Redisson #5411: a null that is a value, a null that is a miss, and one that is both.

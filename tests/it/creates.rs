@@ -22,7 +22,7 @@ fn a_created_key_is_never_absent_from_its_ack_on() {
     world.create(77, "row");
     assert!(!world.gate.check(&77).is_absent());
     is_present(&world.lookup(77), "row");
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn two_creates_of_one_key_settle_one_by_one() {
     let (first, second) = (world.gate.begin_create(&77), world.gate.begin_create(&77));
     world.db.insert(77, "one of them");
     first.committed(Some("first".to_owned()));
-    assert_eq!(world.gate.status().pending_creates, 1);
+    assert_eq!(world.gate.status().pending_writes, 1);
     second.aborted();
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
     is_present(&world.lookup(77), "one of them");
 }
 
@@ -73,7 +73,7 @@ fn an_abort_is_certain_and_lowers_the_fence_at_once() {
     let result = now(world.gate.create_with(&77, async || Err::<Option<String>, _>(Abort("duplicate key"))));
     assert_eq!(result, Err(Abort("duplicate key")));
     let status = world.gate.status();
-    assert_eq!((status.pending_creates, status.unresolved_writes), (0, 0));
+    assert_eq!((status.pending_writes, status.unresolved_writes), (0, 0));
     assert!(remembers(&world, 77));
 }
 
@@ -87,7 +87,7 @@ fn any_other_error_may_hide_a_commit() {
     let error = result.unwrap_err();
     assert!(matches!(error, WriteError::Unknown(_)) && error.to_string().contains("connection reset"));
     let status = world.gate.status();
-    assert_eq!((status.pending_creates, status.unresolved_writes), (1, 1));
+    assert_eq!((status.pending_writes, status.unresolved_writes), (1, 1));
     assert!(!remembers(&world, 77));
     // The COMMIT was only slow.
     world.db.insert(77, "row");
@@ -133,7 +133,7 @@ fn a_guard_that_is_dropped_is_unknown_and_one_that_is_forgotten_stays_fenced() {
     drop(world.gate.begin_create(&77));
     std::mem::forget(world.gate.begin_create(&78));
     let status = world.gate.status();
-    assert_eq!((status.pending_creates, status.unresolved_writes), (2, 1));
+    assert_eq!((status.pending_writes, status.unresolved_writes), (2, 1));
     for id in [77, 78] {
         assert!(!remembers(&world, id));
         world.db.insert(id, "row");
@@ -141,7 +141,7 @@ fn a_guard_that_is_dropped_is_unknown_and_one_that_is_forgotten_stays_fenced() {
     }
     world.hand.advance(secs(3600));
     now(world.gate.resolve_unknown());
-    assert_eq!(world.gate.status().pending_creates, 1, "nobody can know about the forgotten one");
+    assert_eq!(world.gate.status().pending_writes, 1, "nobody can know about the forgotten one");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_guard_can_be_settled_on_another_thread_and_outlive_the_gate() {
     let gate = world.gate.clone();
     drop(world);
     std::thread::spawn(move || guard.committed(None)).join().unwrap();
-    assert_eq!(gate.status().pending_creates, 0);
+    assert_eq!(gate.status().pending_writes, 0);
 }
 
 #[test]
@@ -160,15 +160,15 @@ fn many_creates_settle_together() {
     let ids: Vec<u64> = (100..200).collect();
     let guard = world.gate.begin_create_many(&ids);
     assert!(ids.iter().all(|id| !world.gate.check(id).is_absent()) && !guard.is_distrust());
-    assert_eq!(world.gate.status().pending_creates, 100);
+    assert_eq!(world.gate.status().pending_writes, 100);
     ids.iter().for_each(|id| world.db.insert(*id, "row"));
     guard.committed();
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
     assert!(ids.iter().all(|id| world.lookup(*id).is_present()));
     world.gate.begin_create_many(&ids).aborted();
     drop(world.gate.begin_create_many(&ids));
     let status = world.gate.status();
-    assert_eq!((status.pending_creates, status.unresolved_writes), (100, 100));
+    assert_eq!((status.pending_writes, status.unresolved_writes), (100, 100));
     world.hand.advance(secs(30));
     assert_eq!(now(world.gate.resolve_unknown()), Resolution { resolved: 100, remaining: 0 });
     assert!(!world.gate.begin_create_many::<u64>(&[]).is_distrust());
@@ -199,9 +199,9 @@ fn seventy_thousand_creates_in_one_stripe_fence_it_until_a_rebuild() {
     assert!(remembers(&world, 5_000_000));
     let guards: Vec<_> = (1_000..71_000u64).map(|id| world.gate.begin_create(&id)).collect();
     assert!(!remembers(&world, 5_000_000));
-    assert_eq!(world.gate.status().pending_creates, 70_000);
+    assert_eq!(world.gate.status().pending_writes, 70_000);
     guards.into_iter().for_each(CreateGuard::aborted);
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
     assert!(!remembers(&world, 5_000_000), "how many are under way is not known any more");
     world.create(1_000, "a create in a saturated stripe");
     is_present(&world.lookup(1_000), "a create in a saturated stripe");

@@ -73,7 +73,7 @@ fn dropped_at_any_await_it_loses_nothing_and_the_next_one_succeeds() {
         third.expect("the cut comes after it").committed(None);
 
         let status = world.gate.status();
-        assert_eq!((status.generation, status.rebuilding, status.pending_creates), (before, false, 0), "cut {cut}");
+        assert_eq!((status.generation, status.rebuilding, status.pending_writes), (before, false, 0), "cut {cut}");
         all_there(&world, &format!("cut {cut}, old generation"));
         let rebuilt = world.rebuild().unwrap();
         assert_eq!((rebuilt.rows, rebuilt.trusted), (22, true), "cut {cut}");

@@ -197,6 +197,27 @@ fn an_entry_of_a_newer_version_is_left_in_place_by_fresh_lookups_too() {
     assert_eq!(scene.store.puts.load(SeqCst), 0);
 }
 
+/// Every gate used to begin at the same epoch with the same fences, so that the entries of a gate that is gone were good for its successor.
+#[test]
+fn what_one_gate_remembered_means_nothing_to_another_over_the_same_store() {
+    let (db, store, hasher) = (Db::<String>::new(), MemoryStore::new(), KeyHasher::xxh3(3));
+    let gate = || {
+        let cache = NegativeCache::builder(db.clone(), store.clone()).build().unwrap();
+        ExistenceGate::builder(cache).coverage(only_creator()).hasher(hasher).build().unwrap()
+    };
+    let first = gate();
+    assert!((0..2).all(|_| now(first.lookup(&5)).is_absent()));
+    db.insert(6, "before");
+    is_present(&now(first.lookup(&6)), "before");
+    drop(first);
+    db.insert(5, "written while no gate lived");
+    db.insert(6, "after");
+    let second = gate();
+    now(second.rebuild(&db)).unwrap();
+    is_present(&now(second.lookup(&5)), "written while no gate lived");
+    is_present(&now(second.lookup(&6)), "after");
+}
+
 /// "Store is down? The source is read": also where down means that nothing comes back.
 #[test]
 fn a_store_that_hangs_costs_time_and_no_answer() {

@@ -172,7 +172,7 @@ impl Stress {
         thread::sleep(Duration::from_millis(60));
         block_on(self.gate.resolve_unknown());
         let status = self.gate.status();
-        assert_eq!((status.pending_creates, status.unresolved_writes, status.distrust_guards), (0, 0, 0));
+        assert_eq!((status.pending_writes, status.unresolved_writes, status.distrust_guards), (0, 0, 0));
         assert!(block_on(self.gate.rebuild(&self.db)).unwrap().trusted);
         (FIRST..FIRST + created).for_each(|id| assert!(!self.gate.check(&id).is_absent()));
     }

@@ -148,6 +148,26 @@ fn a_rebuild_published_before_a_wrong_absence_does_not_restore_trust() {
     assert!(world.rebuild().unwrap().trusted);
 }
 
+/// The epoch used to move when the doubt began and not when it ended, so a read from in between was shared, and remembered, by a trusted gate.
+#[test]
+fn what_was_read_during_a_wrong_absence_proves_nothing_after_it() {
+    let world = World::exclusive().rebuilt(0..10);
+    world.db.insert(2077, "unannounced");
+    assert!(now(world.gate.lookup_fresh(&2077)).is_present());
+    assert_eq!(world.gate.status().trust, Trust::WrongAbsence);
+    world.claim(7077);
+    world.db.hold(Hold::After);
+    let slow = Task::begun(world.gate.lookup(&7077));
+    world.db.insert(7077, "unannounced as well, and acknowledged");
+    assert!(now(world.gate.rebuild(&world.db)).unwrap().trusted);
+    let mut late = Task::new(world.gate.lookup(&7077));
+    let early_answer = late.poll();
+    world.db.release();
+    let _ = slow.end();
+    is_present(&early_answer.unwrap_or_else(|| late.end()), "unannounced as well, and acknowledged");
+    is_present(&world.lookup(7077), "unannounced as well, and acknowledged");
+}
+
 fn revocable() -> (Arc<AtomicBool>, Exclusivity) {
     let held = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&held);

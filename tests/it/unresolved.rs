@@ -24,7 +24,7 @@ fn nothing_is_resolved_before_the_longest_transaction_is_over() {
     is_present(&world.lookup(77), "landed at the last moment");
     world.hand.advance(secs(1));
     assert_eq!(resolve(&world), (1, 0));
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
     is_present(&world.lookup(77), "landed at the last moment");
 }
 
@@ -46,7 +46,7 @@ fn a_primary_that_does_not_answer_resolves_nothing() {
     world.hand.advance(secs(30));
     world.db.fail(true);
     assert_eq!(resolve(&world), (0, 2));
-    assert_eq!(world.gate.status().pending_creates, 2);
+    assert_eq!(world.gate.status().pending_writes, 2);
     world.db.fail(false);
     assert_eq!(resolve(&world), (2, 0));
 }
@@ -74,10 +74,10 @@ fn a_resolver_that_is_dropped_half_way_keeps_all_that_it_did_not_settle() {
     assert!(resolver.poll().is_none());
     drop(resolver);
     let status = world.gate.status();
-    assert_eq!((status.unresolved_writes, status.pending_creates), (5, 5));
+    assert_eq!((status.unresolved_writes, status.pending_writes), (5, 5));
     world.db.release();
     assert_eq!(resolve(&world), (5, 0));
-    assert_eq!(world.gate.status().pending_creates, 0);
+    assert_eq!(world.gate.status().pending_writes, 0);
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn a_rebuild_at_any_point_of_a_create_loses_nothing() {
         let rebuilds = Rc::clone(&scene);
         cuts += usize::from(cut(at, move || rebuilds.rebuild(), || scene.create()));
         scene.acknowledged(at);
-        assert_eq!(scene.gate.status().pending_creates, 0, "{at}");
+        assert_eq!(scene.gate.status().pending_writes, 0, "{at}");
     }
     assert!(cuts >= 6, "only {cuts} points of a create were cut");
 }

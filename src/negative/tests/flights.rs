@@ -19,7 +19,7 @@ fn hashed(key: &u64) -> Hashed<'_, u64> {
 }
 
 fn token(seq: u64) -> Token {
-    Token::new(1, seq, true)
+    Token::new(1, 1, seq, true)
 }
 
 /// One poll of `turn`. Dropping it in between changes nothing: what it waits for is looked at anew.

@@ -43,7 +43,7 @@ fn hashed(key: &u64) -> Hashed<'_, u64> {
 
 fn entry(value: Option<u8>) -> Entry<u8> {
     let state = value.map_or(EntryState::Absent, EntryState::Present);
-    Entry { state, token: Token::new(1, 1, true), read_began: Timestamp::default(), expires: Timestamp::default() }
+    Entry { state, token: Token::new(1, 1, 1, true), read_began: Timestamp::default(), expires: Timestamp::default() }
 }
 
 proptest! {
