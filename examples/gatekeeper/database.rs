@@ -15,7 +15,7 @@ const SLOW: (u64, Duration) = (400, Duration::from_millis(4));
 /// One read in so many fails.
 const FAILS: u64 = 1500;
 /// A name that begins so is read slowly always: the schedule needs readers that overtake a create.
-pub(crate) const SLOW_PREFIX: &str = "new-";
+pub(crate) const SLOW_PREFIX: &str = "created-meanwhile-";
 
 #[derive(Debug)]
 pub(crate) enum DatabaseError {

@@ -19,6 +19,7 @@ use absentia::{
 use clap::Parser;
 use database::{Database, DatabaseError};
 use run::{Answer, Gauges, Service};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -145,8 +146,14 @@ fn main() -> ExitCode {
     let options = Options::parse(); // exits with 2 on bad use
     match run::all(&options) {
         Ok(report) => {
-            println!("{}", if options.json { report.json() } else { report.table() });
-            ExitCode::SUCCESS
+            let text = if options.json { report.json() } else { report.table() };
+            match writeln!(std::io::stdout(), "{text}") {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("gatekeeper: standard output: {error}");
+                    ExitCode::FAILURE
+                }
+            }
         }
         Err(error) => {
             eprintln!("gatekeeper: {error}");

@@ -107,8 +107,11 @@ impl Report {
     }
 
     pub(crate) fn table(&self) -> String {
-        let mut text =
-            format!("{} names exist; clients ask for {} names of another registry, for made-up ids, and for names that exist.\n\n", count(self.existing as u64), count(self.requested as u64));
+        let mut text = format!(
+            "{} names exist; clients ask for {} names of another registry, for made-up ids, and for names that exist.\n\n",
+            count(self.existing as u64),
+            count(self.requested as u64)
+        );
         if self.interrupted {
             text.push_str("Interrupted: this is the table so far.\n\n");
         }
@@ -142,9 +145,13 @@ impl Report {
         row("  of it the filter", &|run| bytes(run.gauges.filter_bytes));
         row("estimated false positives", &|run| run.gauges.estimated_fpr.map_or("-".to_owned(), |p| format!("{:.2} %", 100.0 * p)));
         row("rebuild", &|run| if run.gauges.filter_bytes == 0 { "-".to_owned() } else { format!("{:.1?}", run.rebuild) });
-        row("run", &|run| format!("{:.1?}", run.elapsed));
         row("names created", &|run| count(run.created));
         row("WRONG ABSENCES", &|run| count(run.wrong_absent));
+        text.push_str(
+            "\ncache_aside remembers what it finds. naive_setnx also remembers what it does not find, by SET-if-absent, and deletes that on create.\n\
+             negative_cache is this crate's without a filter, gate is with one. Some reads are slow and a few fail, on purpose: those are the unknowns.\n\
+             A wrong absence is an \"absent\" for a name whose create had been acknowledged. Database reads include those of the readers that check it.\n",
+        );
         text
     }
 }

@@ -6,9 +6,7 @@
 //! | many threads that insert while others ask | [`AtomicBlockedBloom`] |
 //! | a gate that makes its own filters | [`BloomFactory`] |
 //!
-//! Both filters give the same answers for the same keys, under the same hasher. What they share is thought once: `shape.rs` (parameters and the
-//! way from a hash to its line), `occupancy.rs` (what the set bits tell), `batch.rs` (groups), `once.rs`
-//! (inserting beside others), and [`sizing`] (the mathematics).
+//! Both filters give the same answers for the same keys, under the same hasher. How large they are is [`sizing`].
 
 mod atomic;
 mod batch;

@@ -118,7 +118,8 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// Budget of the suspect lane: lookups of keys that a filter rules out but may not.
+    /// Budget of the suspect lane: lookups of keys that a filter rules out but may not. By default 1,000 reads a second, 200 in a burst, 64 at once, and one
+    /// caller at most half of it; lookups without [`lookup_for`](ExistenceGate::lookup_for) count as one caller.
     pub fn suspect_lane(mut self, budget: LaneConfig) -> Self {
         self.lane = budget;
         self
@@ -164,14 +165,10 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
     /// [`BuildError`], which names what is wrong.
     pub fn build(self) -> Result<ExistenceGate<K, V>, BuildError> {
         let coverage = self.coverage.ok_or(BuildError::CoverageNotSaid)?;
-        let part = |name, value: f64, most: f64| if value > 0.0 && value <= most { Ok(value) } else { Err(BuildError::OutOfRange { name, value }) };
-        let delta_share = part("delta_share", self.delta_share, 10.0)?;
-        if !(self.growth >= 1.0 && self.growth <= 100.0) {
-            return Err(BuildError::OutOfRange { name: "growth", value: self.growth });
-        }
-        if self.stripes == 0 || self.stripes > 1 << 30 {
-            return Err(BuildError::OutOfRange { name: "fence_stripes", value: self.stripes as f64 });
-        }
+        let in_range = |name, value: f64, fits: bool, allowed| if fits { Ok(value) } else { Err(BuildError::OutOfRange { name, value, allowed }) };
+        let delta_share = in_range("delta_share", self.delta_share, self.delta_share > 0.0 && self.delta_share <= 10.0, "above 0 and at most 10")?;
+        let growth = in_range("growth", self.growth, (1.0..=100.0).contains(&self.growth), "1 to 100")?;
+        in_range("fence_stripes", self.stripes as f64, (1..=1 << 30).contains(&self.stripes), "1 to 2^30")?;
         for (name, duration) in [("max_transaction", self.max_transaction), ("lookup_timeout", self.lookup_timeout)] {
             if duration.is_zero() {
                 return Err(BuildError::ZeroDuration { name });
@@ -181,11 +178,9 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             return Err(BuildError::Lane { fault });
         }
         let fpr = Fpr::new(self.fpr)?.value();
-        let fpr_limit = part("fpr_limit", self.fpr_limit.unwrap_or_else(|| f64::midpoint(fpr, 1.0)), 1.0)?;
-        if fpr_limit <= fpr {
-            // Each generation would be switched off at once.
-            return Err(BuildError::OutOfRange { name: "fpr_limit", value: fpr_limit });
-        }
+        let fpr_limit = self.fpr_limit.unwrap_or_else(|| f64::midpoint(fpr, 1.0));
+        // At or below the rate asked for, each generation would be switched off at once.
+        let fpr_limit = in_range("fpr_limit", fpr_limit, fpr_limit > fpr && fpr_limit <= 1.0, "above fpr and at most 1")?;
         if fpr * 0.1 < MIN_FPR {
             return Err(ParamError::FprTooSmall { requested: fpr, smallest: MIN_FPR * 10.0 }.into());
         }
@@ -214,7 +209,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             delta_fpr,
             delta_share,
             expected_keys: self.expected_keys,
-            growth: self.growth,
+            growth,
             max_transaction: self.max_transaction,
             lookup_timeout: self.lookup_timeout,
             many_limit: self.many_limit,
@@ -253,6 +248,8 @@ pub enum BuildError {
         name: &'static str,
         /// What it was given.
         value: f64,
+        /// What it takes.
+        allowed: &'static str,
     },
     /// A duration that cannot be zero is.
     ZeroDuration {
@@ -278,9 +275,9 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CoverageNotSaid => f.write_str("coverage: not said; who creates keys decides what the gate may answer"),
-            Self::OutOfRange { name, value } => write!(f, "{name}: {value} is out of range"),
-            Self::ZeroDuration { name } => write!(f, "{name}: is zero"),
-            Self::Lane { fault } => write!(f, "suspect lane: {fault}"),
+            Self::OutOfRange { name, value, allowed } => write!(f, "{name}: {value}, must be {allowed}"),
+            Self::ZeroDuration { name } => write!(f, "{name}: zero, must be longer"),
+            Self::Lane { fault } => f.write_str(fault),
             Self::Params(error) => write!(f, "{error}"),
         }
     }

@@ -238,7 +238,9 @@ impl Core {
     // ---- trust --------------------------------------------------------------------------------------------------------------------------------
 
     pub(crate) fn lose_lock(&self) {
-        self.doubt(Trust::LockLost);
+        if self.doubt(Trust::LockLost) {
+            self.record(Event::LockLost);
+        }
     }
 
     /// An absence was, or would have been, wrong.
@@ -247,11 +249,14 @@ impl Core {
         self.doubt(Trust::WrongAbsence);
     }
 
-    fn doubt(&self, trust: Trust) {
+    /// True where this doubt is new.
+    fn doubt(&self, trust: Trust) -> bool {
         // A new epoch kills every token at once, and keeps a rebuild that was published before the doubt from restoring trust.
         let seen_from = self.seen_from();
-        let (before, after) = self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() });
+        let (before, after) =
+            self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() });
         self.count_epoch(&before, &after);
+        before.trust != after.trust
     }
 
     fn count_epoch(&self, before: &State, after: &State) {
@@ -290,6 +295,14 @@ impl Core {
             self.lose_lock();
         }
         held
+    }
+
+    /// How far the filter may be believed now: also asks whether the lock is still held.
+    pub(crate) fn trust(&self) -> Trust {
+        if !self.exclusivity().is_none_or(Exclusivity::is_held) && self.state.load().trust != Trust::LockLost {
+            self.lose_lock();
+        }
+        self.state.load().trust
     }
 
     fn exclusivity(&self) -> Option<&Exclusivity> {

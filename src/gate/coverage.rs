@@ -71,13 +71,14 @@ impl Exclusivity {
     }
 
     /// A lock of yours, such as an advisory lock of the database or a lease. `is_held` is asked whenever an absence is about to be said from memory,
-    /// so it must be as cheap as reading an atomic; when it says no once, the gate never trusts again.
+    /// so it must be as cheap as reading an atomic; when it says no once, the gate never trusts again: restart, or build a new one.
     #[must_use]
     pub fn own_lock(is_held: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { held: Held::Own(Box::new(is_held)), predecessor: true }
     }
 
-    /// No process before this one, and no earlier gate of this one, can have a COMMIT in flight, so the first rebuild need not wait: a new database, or a test.
+    /// No process before this one, and no earlier gate of this one, can have a COMMIT in flight, so the first rebuild need not wait: a new
+    /// database, or a test. Where the scan of a rebuild may lag, nothing was committed within that lag either.
     #[must_use]
     pub fn first_start(mut self) -> Self {
         self.predecessor = false;
@@ -135,7 +136,7 @@ impl fmt::Debug for Exclusivity {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Somebody else holds it: another process creates keys.
+    /// Somebody else holds it: another process, or another gate of this one.
     Held {
         /// The lock file.
         path: PathBuf,
@@ -152,7 +153,7 @@ pub enum LockError {
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Held { path } => write!(f, "lock file {}: held by another process", path.display()),
+            Self::Held { path } => write!(f, "lock file {}: held by another process, or by another gate of this one", path.display()),
             Self::Io { path, error } => write!(f, "lock file {}: {error}", path.display()),
         }
     }

@@ -26,19 +26,20 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     ///
     /// ```
     /// # use absentia::*;
+    /// # async fn check_stock() -> Result<(), std::io::Error> { Ok(()) }
     /// # async fn insert(_: &str) -> Result<u64, std::io::Error> { Ok(7) }
     /// # async fn example(gate: &ExistenceGate<String, u64>) -> Result<(), WriteError<std::io::Error>> {
     /// let row = gate
     ///     .create_with("sku-1", || async {
-    ///         let row = insert("sku-1").await?; // INSERT … COMMIT; an error here: nobody knows
-    ///         if row == 0 {
-    ///             return Err(Abort(std::io::Error::other("refused before COMMIT"))); // rolled back for certain
-    ///         }
-    ///         Ok(Some(row))
+    ///         check_stock().await.map_err(Abort)?; // before the COMMIT: rolled back for certain
+    ///         Ok(Some(insert("sku-1").await?)) // INSERT … COMMIT; an error here: nobody knows
     ///     })
     ///     .await?;
     /// # Ok(()) }
     /// ```
+    ///
+    /// `?` takes one error type, the one of the result: convert others first (`parse().map_err(MyError::from)?`), and where the compiler asks for it end
+    /// with `Ok::<_, WriteError<MyError>>(…)`.
     ///
     /// # Errors
     ///
@@ -75,6 +76,19 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 
     /// Announces a create and hands over the guard that settles it. When it returns you may COMMIT.
     ///
+    /// For ids that the database makes, and for transactions that do not fit into a closure:
+    ///
+    /// ```
+    /// # use absentia::*;
+    /// # struct Tx; impl Tx { async fn insert_returning_id(&self) -> std::io::Result<u64> { Ok(7) } async fn commit(self) -> std::io::Result<()> { Ok(()) } }
+    /// # async fn example(gate: &ExistenceGate<u64, String>, tx: Tx) -> std::io::Result<()> {
+    /// let id = tx.insert_returning_id().await?;
+    /// let guard = gate.begin_create(&id); // before the COMMIT
+    /// tx.commit().await?; // an error drops the guard: nobody knows
+    /// guard.committed(Some("row".to_owned()));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// Prefer [`create_with`](Self::create_with), which cannot be settled wrongly. This one cannot wait, so what is remembered of an earlier row of the key is
     /// dropped only where the loader can do that at once, as with a [`MemoryStore`](crate::MemoryStore); over a store that has to be awaited the old row
     /// may be served until it expires. (An absence is not: its token is dead.)
@@ -94,24 +108,24 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         CreateGuard { gate: self.clone(), key, hash, began, settled: false }
     }
 
-    /// Announces many creates at once, for an import that is one transaction. Beyond the announce limit (default 10,000 keys) the gate is distrusted
-    /// instead, until a rebuild after the settlement: announcing millions of keys would fill the filter for created keys many times over.
+    /// Announces many creates at once, for an import that is one transaction.
+    ///
+    /// More keys than the announce limit (default 10,000), or than the filter for created keys has room for
+    /// ([`created_capacity`](super::GateStatus::created_capacity)), are not announced: the gate is distrusted instead, until a rebuild after the settlement.
     pub fn begin_create_many<'k, Q>(&self, keys: impl IntoIterator<Item = &'k Q>) -> CreateManyGuard<K, V>
     where
         K: Borrow<Q>,
         Q: Key + ToOwned<Owned = K> + ?Sized + 'k,
     {
-        let mut guards = Vec::new();
-        for key in keys {
-            if guards.len() == self.inner.settings.many_limit {
-                // Distrusted first, and only then are the announcements taken back: nothing has been committed yet.
-                let distrust = self.distrust();
-                guards.into_iter().for_each(CreateGuard::aborted);
-                return CreateManyGuard(Some(Many::Distrust(distrust)));
-            }
-            guards.push(self.begin_create(key));
-        }
-        CreateManyGuard(Some(Many::Announced(guards)))
+        let room = self.inner.core.state.load().current.as_ref().map_or(u64::MAX, |generation| generation.room());
+        let limit = usize::try_from(room).unwrap_or(usize::MAX).min(self.inner.settings.many_limit);
+        // Counted before any is announced: what is announced stays in the filter.
+        let mut keys = keys.into_iter();
+        let few: Vec<&Q> = keys.by_ref().take(limit).collect();
+        CreateManyGuard(Some(match keys.next() {
+            Some(_) => Many::Distrust(self.distrust()),
+            None => Many::Announced(few.into_iter().map(|key| self.begin_create(key)).collect()),
+        }))
     }
 }
 

@@ -62,6 +62,11 @@ impl Generation {
         self.delta.capacity()
     }
 
+    /// How many more keys may be created before it is saturated.
+    pub(crate) fn room(&self) -> u64 {
+        self.delta.capacity().saturating_sub(self.delta_keys())
+    }
+
     /// More keys were created than the delta was sized for: the rate of false positives rises from here on.
     pub(crate) fn is_saturated(&self) -> bool {
         self.delta_keys() > self.delta.capacity()

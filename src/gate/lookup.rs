@@ -24,14 +24,15 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         verdict
     }
 
-    /// [`check`](Self::check) for each key, in order. Faster per key, because the keys' cache misses overlap where the filter kind makes them.
+    /// [`check`](Self::check) for each key, in order. Faster per key, because the keys' cache misses overlap where the filter kind makes them. For `String`
+    /// keys it takes `["a", "b"]`, `&strings` and the like.
     #[must_use]
-    pub fn check_batch<Q>(&self, keys: &[Q]) -> Vec<Verdict>
+    pub fn check_batch<'k, Q>(&self, keys: impl IntoIterator<Item = &'k Q>) -> Vec<Verdict>
     where
         K: Borrow<Q>,
-        Q: Key,
+        Q: Key + ?Sized + 'k,
     {
-        let hashes: Vec<KeyHash> = keys.iter().map(|key| self.inner.core.hasher.hash(key)).collect();
+        let hashes: Vec<KeyHash> = keys.into_iter().map(|key| self.inner.core.hasher.hash(key)).collect();
         let verdicts = self.inner.core.check_batch(&hashes);
         for _ in verdicts.iter().filter(|verdict| verdict.is_absent()) {
             self.inner.core.record(Event::Lookup(Outcome::AbsentFilter));
@@ -183,6 +184,6 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// True while the filter covers every announced key: under exclusive coverage its "no" is then an absence.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
-        self.inner.core.state.load().trust == Trust::Trusted
+        self.inner.core.trust() == Trust::Trusted
     }
 }

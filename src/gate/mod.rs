@@ -51,7 +51,7 @@ use crate::filter::FilterFactory;
 use crate::key::KeyHasher;
 use crate::loader::{CacheKey, CacheValue, DynLoader, Lane, LoadContext, Loader};
 use crate::params::Fpr;
-use crate::sync::{AtomicBool, Mutex, lock};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use generation::Generation;
 use std::fmt;
 use std::sync::Arc;
@@ -134,13 +134,16 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     #[must_use]
     pub fn status(&self) -> GateStatus {
         let core = &self.inner.core;
+        let (trust, waits) = (core.trust(), core.too_early_for());
         let state = core.state.load();
         let current = state.current.as_deref();
         GateStatus {
-            trust: state.trust,
+            trust,
+            waits: (!waits.is_zero()).then_some(waits),
             epoch: state.epoch,
             distrust_guards: state.guards,
-            rebuilding: state.building.is_some(),
+            // ORDERING: Relaxed: a gauge.
+            rebuilding: self.inner.rebuilding.load(Ordering::Relaxed),
             generation: current.map(|g| g.id),
             keys: current.map_or(0, |g| g.rows),
             created_since: current.map_or(0, Generation::delta_keys),
@@ -172,17 +175,20 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 pub struct GateStatus {
     /// How far the filter may be believed.
     pub trust: Trust,
+    /// How long a rebuild would wait now before it scans: until no COMMIT of a predecessor can be in flight, and a lagging scan sees what was written
+    /// unannounced.
+    pub waits: Option<Duration>,
     /// Moves when a distrust ends, a wrong absence or a lost lock is found or mended, or a predecessor's time is over.
     pub epoch: u64,
     /// Distrust guards that live.
     pub distrust_guards: u32,
-    /// A rebuild is under way.
+    /// A rebuild is under way, or waits to begin.
     pub rebuilding: bool,
     /// Number of the generation that serves; none before the first rebuild.
     pub generation: Option<u64>,
     /// Rows that its scan saw.
     pub keys: u64,
-    /// Keys created since.
+    /// Keys created since that were new to the filter; too low once it is saturated.
     pub created_since: u64,
     /// How many keys may be created before the false-positive rate rises above what was asked for.
     pub created_capacity: u64,

@@ -136,8 +136,10 @@ impl fmt::Display for RebuildError {
             Self::Scan(error) => write!(f, "scan failed: {error}"),
             Self::ScanPanicked { message } => write!(f, "scan panicked: {message}"),
             Self::RowsDiffer { reported, arrived } => write!(f, "scanned rows: the scan reports {reported}, {arrived} arrived"),
-            Self::Empty => f.write_str("scanned rows: none; allow_empty() if that is so"),
-            Self::Shrunken { before, now } => write!(f, "scanned rows: {now}, down from {before}; max_shrink() if that is so"),
+            Self::Empty => f.write_str("scanned rows: none; if the table may be empty, rebuild_with RebuildOptions::default().allow_empty()"),
+            Self::Shrunken { before, now } => {
+                write!(f, "scanned rows: {now}, down from {before}; if that is so, rebuild_with RebuildOptions::default().max_shrink(1.0)")
+            }
             Self::Outgrown { rows, capacity } => write!(f, "scanned rows: {rows}, more than the room for {capacity}, again and again"),
             Self::SelfTest => f.write_str("a scanned key is not in the finished filter"),
             Self::CanaryMissing => f.write_str("a key that the source lately had is not in the finished filter, and is not said to be gone"),
@@ -173,7 +175,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     ///
     /// A gate whose exclusive lock had a predecessor first waits until no COMMIT of that can be in flight (`max_transaction` after it was built), and one
     /// whose scans may lag until they see what was written unannounced (`scan_lag` after the last distrust). Call it from any task or thread; a scan that
-    /// blocks belongs on a thread that may block.
+    /// blocks belongs on a thread that may block, with tokio
+    /// `spawn_blocking(move || Handle::current().block_on(gate.rebuild(&source)))`. A table that may be empty needs [`RebuildOptions::allow_empty`].
     ///
     /// # Errors
     ///

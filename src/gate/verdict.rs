@@ -92,7 +92,25 @@ impl<V> Lookup<V> {
         matches!(self, Self::Unknown(_))
     }
 
-    /// `Some` row, `None` for a proven absence, `Err` for neither: the shape of a repository method. There is no way to turn Unknown into `None`.
+    /// The row, if the key exists.
+    #[must_use]
+    pub fn present(self) -> Option<V> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::Absent(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// The proof of an absence.
+    #[must_use]
+    pub const fn proof(&self) -> Option<Proof> {
+        match self {
+            Self::Absent(proof) => Some(*proof),
+            Self::Present(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// `Some` row, `None` for a proven absence, `Err` for neither: the shape of a repository method. Unknown does not become `None`.
     ///
     /// # Errors
     ///

@@ -171,7 +171,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         self.delete_with(old, || async { self.create_with(new, || async { rename().await.map(|()| None) }).await.map(|_| ()) }).await
     }
 
-    /// The row of the key was changed or deleted by somebody else: drop what is remembered of it. A key that somebody else *created* needs
+    /// The row of the key was changed or deleted: drop what is remembered of it. Called after your own COMMIT and before its acknowledgement, it does for an
+    /// update or a delete what [`update_with`](Self::update_with) does around one. A key that somebody else *created* needs
     /// [`distrust`](Self::distrust) before, or Advisory coverage; this is too late for it.
     ///
     /// # Cancellation

@@ -115,7 +115,8 @@ impl<V> Loaded<V> {
 ///
 /// impl Loader<u64, String> for Table {
 ///     async fn load(&self, key: &u64, _context: &LoadContext<'_>) -> Result<Loaded<String>, Cause> {
-///         Ok(Loaded::from_source(self.0.get(key).cloned())) // a real one: .await the database and map its error with Cause::source
+///         let row: Result<_, std::io::Error> = Ok(self.0.get(key).cloned()); // a real one: .await the database
+///         row.map(Loaded::from_source).map_err(Cause::source)
 ///     }
 /// }
 /// # let _ = Table(HashMap::new());

@@ -92,6 +92,8 @@ pub enum Event {
     FenceExpired,
     /// A loader offered an absence that the gate refused.
     EvidenceRefused,
+    /// The exclusive lock was found lost. The gate never trusts its filter again: restart, or build a new one.
+    LockLost,
     /// An answer Absent would have been wrong, or was. Must be 0.
     WrongAbsent,
     /// The estimated false-positive rate passed the limit, and the filter is no longer asked.
@@ -104,7 +106,7 @@ pub trait Observer: Send + Sync {
     fn record(&self, event: &Event);
 }
 
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 28] = [
     "gate_lookups_total{outcome=\"present\",proof=\"source\"}",
     "gate_lookups_total{outcome=\"present\",proof=\"cache\"}",
     "gate_lookups_total{outcome=\"absent\",proof=\"filter\"}",
@@ -132,6 +134,7 @@ const NAMES: [&str; 27] = [
     "gate_wrong_absent_total",
     "gate_evidence_refused_total",
     "gate_filter_switched_off_total",
+    "gate_lock_lost_total",
 ];
 
 /// Counting stripes, so that threads on different cores do not share a cache line.
@@ -234,6 +237,7 @@ fn index(event: &Event) -> usize {
         Event::WrongAbsent => 24,
         Event::EvidenceRefused => 25,
         Event::SwitchedOff => 26,
+        Event::LockLost => 27,
     }
 }
 

@@ -63,7 +63,7 @@ fn a_quiet_day() {
         (ERROR, 1),
         (TIMEOUT, 1),
         (STORED, 1),
-        (FALSE_POSITIVES, 2),
+        (FALSE_POSITIVES, 1),
         (SWAPPED, 1),
     ];
     assert_eq!(counted(&world), BTreeMap::from(expected));

@@ -223,7 +223,9 @@ fn beside_a_predecessor_nothing_absent_is_believed_before_its_last_commit() {
     let mut rebuild = Task::begun(world.gate.rebuild(&world.db));
     assert!((0..3).all(|_| matches!(world.lookup(77), Lookup::Absent(Proof::Source))), "no tombstones either");
     world.hand.advance(secs(29));
-    assert!(rebuild.poll().is_none() && !world.gate.status().rebuilding);
+    assert!(rebuild.poll().is_none());
+    let status = world.gate.status();
+    assert!(status.rebuilding && status.waits.is_some_and(|wait| wait == secs(1)), "it says that it waits: {status:?}");
     // The predecessor's commit lands.
     world.db.insert(77, "row");
     is_present(&world.lookup(77), "row");
