@@ -10,9 +10,10 @@
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// A moment of a [`Clock`]: nanoseconds since that clock's beginning. Moments of different clocks mean nothing to each other.
@@ -84,7 +85,7 @@ impl Clock {
     /// Waits. Needs no runtime.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + Sync + use<> {
         match &self.0 {
-            Kind::Standard => Sleep::Standard(futures_timer::Delay::new(duration)),
+            Kind::Standard => Sleep::Standard { delay: futures_timer::Delay::new(duration), until: self.now().plus(duration) },
             Kind::Mock(mock) => Sleep::Mock { mock: Arc::clone(mock), until: self.now().plus(duration) },
         }
     }
@@ -129,8 +130,9 @@ pub struct MockClock(Arc<Mock>);
 impl MockClock {
     /// Moves time on and wakes every timer that is due.
     pub fn advance(&self, by: Duration) {
-        // ORDERING: AcqRel: the Release half publishes what the test did before moving time, see `Clock::now`.
-        let now = Timestamp(self.0.now.fetch_add(nanos(by), Ordering::AcqRel)).plus(by);
+        // ORDERING: AcqRel: the Release half publishes what the test did before moving time, see `Clock::now`; Acquire for the value it moves on from.
+        let moved = self.0.now.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| Some(Timestamp(now).plus(by).0));
+        let now = Timestamp(moved.unwrap_or_default()).plus(by);
         let due: Vec<_> = lock(&self.0.sleepers).extract_if(.., |(until, _)| *until <= now).collect();
         due.into_iter().for_each(|(_, waker)| waker.wake());
     }
@@ -142,8 +144,19 @@ impl fmt::Debug for MockClock {
     }
 }
 
+/// A waker whose panic stays its own: it is called on the timer's thread, which serves everybody, or on that of another caller.
+pub(crate) fn contained(waker: &Waker) -> Waker {
+    struct Contained(Waker);
+    impl Wake for Contained {
+        fn wake(self: Arc<Self>) {
+            let _ = catch_unwind(AssertUnwindSafe(|| self.0.wake_by_ref()));
+        }
+    }
+    Waker::from(Arc::new(Contained(waker.clone())))
+}
+
 enum Sleep {
-    Standard(futures_timer::Delay),
+    Standard { delay: futures_timer::Delay, until: Timestamp },
     Mock { mock: Arc<Mock>, until: Timestamp },
 }
 
@@ -152,7 +165,18 @@ impl Future for Sleep {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.get_mut() {
-            Self::Standard(delay) => Pin::new(delay).poll(cx),
+            Self::Standard { delay, until } => {
+                if Clock::standard().now() >= *until {
+                    return Poll::Ready(());
+                }
+                let waker = contained(cx.waker());
+                let timer = catch_unwind(AssertUnwindSafe(|| Pin::new(delay).poll(&mut Context::from_waker(&waker))));
+                timer.unwrap_or_else(|_| {
+                    // The helper thread could not be started, or is gone. Then time is watched by asking for it, which costs a processor and no answer.
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                })
+            }
             Self::Mock { mock, until } => {
                 let mut sleepers = lock(&mock.sleepers);
                 // Under the lock: `advance` moves the time first and takes the lock after, so it either sees this waker or is seen here.
@@ -204,8 +228,36 @@ mod tests {
         assert_eq!(never.as_mut().poll(&mut cx), Poll::Ready(None));
     }
 
+    /// A waker that panics used to take the timer thread, and with it every later lookup of the process.
+    #[test]
+    fn a_waker_that_panics_leaves_the_timers_of_others_alone() {
+        struct Gone;
+        impl Wake for Gone {
+            fn wake(self: Arc<Self>) {
+                panic!("the executor is gone");
+            }
+        }
+        let clock = Clock::standard();
+        let gone = Waker::from(Arc::new(Gone));
+        let mut lost: Vec<_> = (0..2).map(|_| Box::pin(clock.sleep(Duration::from_millis(5)))).collect();
+        for sleep in &mut lost {
+            assert!(sleep.as_mut().poll(&mut Context::from_waker(&gone)).is_pending());
+        }
+        let flag = Arc::new(Flag(false.into()));
+        let mut sleep = pin!(clock.sleep(Duration::from_millis(20)));
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&flag)))).is_pending());
+        while !flag.0.load(std::sync::atomic::Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
     #[test]
     fn time_does_not_overflow() {
+        let (clock, hand) = Clock::mock();
+        hand.advance(Duration::from_secs(5));
+        hand.advance(Duration::MAX);
+        assert_eq!(clock.now(), Timestamp(u64::MAX));
         assert_eq!(Timestamp(u64::MAX).plus(Duration::MAX), Timestamp(u64::MAX));
         assert_eq!(Timestamp(1).since(Timestamp(2)), Duration::ZERO);
     }

@@ -12,6 +12,7 @@
 //! to one stripe; a token would have to be held exactly that long to be fooled.
 
 use crate::key::KeyHash;
+use crate::params::ParamError;
 use crate::sync::{AtomicU64, Ordering};
 
 const PENDING_SHIFT: u32 = 48;
@@ -45,9 +46,13 @@ pub(crate) struct Stripes {
 
 impl Stripes {
     /// `count` is rounded up to a power of two.
-    pub(crate) fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Result<Self, ParamError> {
+        let count = count.next_power_of_two();
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).map_err(|_| ParamError::OutOfMemory { needed: count as u64 * 8 })?;
         // Sequence numbers begin at 1: a word of zeros, which is what missing state looks like, equals no token.
-        Self { words: (0..count.next_power_of_two()).map(|_| AtomicU64::new(1)).collect() }
+        words.resize_with(count, || AtomicU64::new(1));
+        Ok(Self { words: words.into() })
     }
 
     fn word(&self, hash: KeyHash) -> &AtomicU64 {
@@ -130,7 +135,7 @@ mod tests {
 
     #[test]
     fn raise_and_settle_count_and_always_move_the_sequence() {
-        let stripes = Stripes::new(4);
+        let stripes = Stripes::new(4).unwrap();
         let start = stripes.read(H);
         stripes.raise(H);
         stripes.raise(H);
@@ -142,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_saturated_stripe_stays_fenced_and_never_wraps() {
-        let stripes = Stripes::new(1);
+        let stripes = Stripes::new(1).unwrap();
         for _ in 0..PENDING_MAX + 10 {
             stripes.raise(H);
         }
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_sequence_wraps_without_touching_pending() {
-        let stripes = Stripes::new(1);
+        let stripes = Stripes::new(1).unwrap();
         // ORDERING: a single-threaded test.
         stripes.words[0].store(Word { pending: 5, seq: SEQ_MASK }.pack(), Ordering::Relaxed);
         stripes.raise(H);
@@ -167,7 +172,7 @@ mod tests {
 
     #[test]
     fn settling_alone_is_refused_when_another_write_began() {
-        let stripes = Stripes::new(1);
+        let stripes = Stripes::new(1).unwrap();
         stripes.raise(H);
         let seq = stripes.read(H).seq;
         assert_eq!(stripes.settle_alone(H, seq), Some(seq + 1));

@@ -1,7 +1,7 @@
 //! [`GateBuilder`]: every choice of a gate, checked together at `build`.
 
 use super::core::{Core, CoreConfig};
-use super::{Coverage, ExistenceGate, Inner, Settings, rebuild::Canaries};
+use super::{Coverage, ExistenceGate, Inner, Settings, rebuild::Canaries, unresolved::Unresolved};
 use crate::filter::FilterFactory;
 use crate::key::KeyHasher;
 use crate::loader::{CacheKey, CacheValue, DynLoader, Lane, LaneConfig, Observer};
@@ -203,7 +203,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             max_transaction: self.max_transaction,
             scan_lag: self.scan_lag,
             fpr_limit,
-        });
+        })?;
         let settings = Settings {
             base_fpr,
             delta_fpr,
@@ -221,7 +221,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
                 factory,
                 suspects,
                 settings,
-                unresolved: Mutex::new(Vec::new()),
+                unresolved: Mutex::new(Unresolved::new()),
                 canaries: Canaries::new(),
                 rebuilding: AtomicBool::new(false),
                 retired: Mutex::new(Vec::new()),

@@ -19,6 +19,7 @@ use crate::fence::{Pending, Stripes, Token};
 use crate::filter::{InsertShared, Membership};
 use crate::key::{KeyHash, KeyHasher};
 use crate::loader::{Event, Fences, Join, Observer};
+use crate::params::ParamError;
 use crate::sync::{AtomicU64, Ordering, Swap, point, rule_off};
 use crate::time::{Clock, Timestamp};
 use std::sync::Arc;
@@ -66,23 +67,23 @@ pub(crate) struct CoreConfig {
 }
 
 impl Core {
-    pub(crate) fn new(config: CoreConfig) -> Self {
+    pub(crate) fn new(config: CoreConfig) -> Result<Self, ParamError> {
         let waits = matches!(&config.coverage, Coverage::Exclusive(lock) if lock.has_predecessor());
         let now = config.clock.now();
-        Self {
+        Ok(Self {
             id: config.id,
             hasher: config.hasher,
             coverage: config.coverage,
             observer: config.observer,
             state: Swap::new(State::loading(!waits, if waits { now.plus(config.max_transaction).plus(config.scan_lag) } else { now })),
-            stripes: Stripes::new(config.stripes),
+            stripes: Stripes::new(config.stripes)?,
             pending: Pending::new(config.pending_shards),
             generations: AtomicU64::new(1),
             ready_at: if waits { now.plus(config.max_transaction) } else { now },
             clock: config.clock,
             scan_lag: config.scan_lag,
             fpr_limit: config.fpr_limit,
-        }
+        })
     }
 
     pub(crate) fn record(&self, event: Event) {
@@ -117,7 +118,7 @@ impl Core {
         point("begin: state loaded");
         if let (Some(current), false) = (&state.current, rule_off!(BeginWithoutCurrentBits)) {
             // Once in a while, because it costs a pass over the filter: has it become useless?
-            if current.insert(hash).is_some_and(|keys| keys % 4096 == 0) {
+            if current.insert(hash).is_multiple_of(4096) {
                 self.judge(current);
             }
         }
@@ -253,8 +254,11 @@ impl Core {
     fn doubt(&self, trust: Trust) -> bool {
         // A new epoch kills every token at once, and keeps a rebuild that was published before the doubt from restoring trust.
         let seen_from = self.seen_from();
-        let (before, after) =
-            self.state.update(|state| State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() });
+        let (before, after) = self.state.update(|state| match state.trust {
+            // Nothing is worse, and each new epoch would void what is remembered.
+            Trust::LockLost => state.copy(),
+            _ => State { epoch: state.epoch + 1, trust: worse(state.trust, trust), seen_from, ..state.copy() },
+        });
         self.count_epoch(&before, &after);
         before.trust != after.trust
     }

@@ -53,8 +53,8 @@ impl Exclusivity {
 
     /// An exclusive advisory lock on a file, held as long as the gate lives. The file is created if it is missing, and stays.
     ///
-    /// It holds against processes that lock the same file on the same machine, no others. Before each rebuild it is checked that the path still
-    /// names the locked file.
+    /// It holds against processes that lock the same file on the same machine, no others. Before each rebuild, and only
+    /// then, it is checked that the path still names the locked file: do not delete it.
     ///
     /// # Errors
     ///
@@ -63,6 +63,8 @@ impl Exclusivity {
         let path = path.as_ref().to_path_buf();
         let io = |error| LockError::Io { path: path.clone(), error };
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        // As an absolute path: the process may change its directory.
+        let path = std::fs::canonicalize(&path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { held: Held::File { file, path }, predecessor: true }),
             Err(TryLockError::WouldBlock) => Err(LockError::Held { path }),

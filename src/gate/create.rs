@@ -5,7 +5,6 @@
 //! this create can land any more. So whatever is not certain must not be reported: see [`WriteError`].
 
 use super::core::Begun;
-use super::unresolved::Held;
 use super::write::{Outcome, WriteError};
 use super::{DistrustGuard, ExistenceGate};
 use crate::key::{Key, KeyHash};
@@ -105,7 +104,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     fn announce(&self, key: K) -> CreateGuard<K, V> {
         let hash = self.inner.core.hasher.hash(&key);
         let began = self.inner.core.begin(hash);
-        CreateGuard { gate: self.clone(), key, hash, began, settled: false }
+        CreateGuard { gate: self.clone(), key: Some(key), hash, began, settled: false }
     }
 
     /// Announces many creates at once, for an import that is one transaction.
@@ -144,7 +143,8 @@ fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
 #[must_use = "a guard that is dropped unsettled leaves its key fenced"]
 pub struct CreateGuard<K: CacheKey, V: CacheValue> {
     gate: ExistenceGate<K, V>,
-    key: K,
+    /// None once `Drop` has parked it.
+    key: Option<K>,
     hash: KeyHash,
     began: Begun,
     settled: bool,
@@ -165,7 +165,7 @@ impl<K: CacheKey, V: CacheValue> CreateGuard<K, V> {
     }
 
     fn hashed(&self) -> Hashed<'_, K> {
-        Hashed { key: &self.key, hash: self.hash }
+        Hashed { key: self.key.as_ref().expect("only Drop takes the key"), hash: self.hash }
     }
 
     /// Settles, and gives the value back with the token under which it may be remembered.
@@ -186,7 +186,10 @@ impl<K: CacheKey, V: CacheValue> CreateGuard<K, V> {
 impl<K: CacheKey, V: CacheValue> Drop for CreateGuard<K, V> {
     fn drop(&mut self) {
         if !self.settled {
-            self.gate.park(Held::Key(self.key.clone(), self.hash));
+            // Moved and not cloned: a `Clone` that panics must not lose it.
+            if let Some(key) = self.key.take() {
+                self.gate.park_write(key, self.hash);
+            }
         }
     }
 }
@@ -241,7 +244,7 @@ impl<K: CacheKey, V: CacheValue> Drop for CreateManyGuard<K, V> {
         if let Some(Many::Distrust(guard)) = self.0.take()
             && let Some(gate) = guard.park()
         {
-            gate.park(Held::Distrust);
+            gate.park_distrust();
         }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Generation {
     pub(crate) rows: u64,
     pub(crate) built: Timestamp,
     inserts: AtomicU64,
+    /// Creates, whether new to the filter or not.
+    creates: AtomicU64,
     switched_off: AtomicBool,
 }
 
@@ -35,7 +37,7 @@ impl Generation {
         let base_fpr = base.estimated_fpr();
         // ORDERING: Relaxed: a count, not a signal.
         let inserts = AtomicU64::new(building.inserts.load(Ordering::Relaxed));
-        Self { id: building.id, base, base_fpr, delta, rows, built, inserts, switched_off: AtomicBool::new(false) }
+        Self { id: building.id, base, base_fpr, delta, rows, built, inserts, creates: AtomicU64::new(0), switched_off: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -47,10 +49,14 @@ impl Generation {
         self.base.contains_hash_batch(hashes) | self.delta.contains_hash_batch(hashes)
     }
 
-    /// Adds a key to the delta. Returns how many keys the delta has taken, where this one was new to it.
-    pub(crate) fn insert(&self, hash: KeyHash) -> Option<u64> {
+    /// Adds a key to the delta. Returns how many creates it has seen: a full delta finds nothing new any more, so that count would stand still.
+    pub(crate) fn insert(&self, hash: KeyHash) -> u64 {
+        if self.delta.insert_hash_shared(hash) {
+            // ORDERING: Relaxed: a count, not a signal.
+            self.inserts.fetch_add(1, Ordering::Relaxed);
+        }
         // ORDERING: Relaxed: a count, not a signal.
-        self.delta.insert_hash_shared(hash).then(|| self.inserts.fetch_add(1, Ordering::Relaxed) + 1)
+        self.creates.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn delta_keys(&self) -> u64 {

@@ -95,7 +95,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         };
         let found = self.load(&key.to_owned(), hash, reason, caller, freshness).await;
         core.record(Event::Lookup(match &found {
-            Ok((_, Origin::Source)) => Outcome::PresentSource,
+            Ok((_, Origin::Source | Origin::Replica)) => Outcome::PresentSource,
             Ok((_, Origin::Memory)) => Outcome::PresentCache,
             Err(Lookup::Absent(Proof::Tombstone { .. })) => Outcome::AbsentTombstone,
             Err(Lookup::Absent(_)) => Outcome::AbsentSource,
@@ -136,6 +136,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let found = inner.core.clock.timeout(limit, attempts).await.unwrap_or(Err(Lookup::Unknown(Cause::Timeout { limit })));
         match &found {
             Ok((_, Origin::Source)) => self.confirmed(key, hash, began, fence, hinted),
+            // Says nothing of the filter: the row may be gone from the primary, and from the filter with it.
+            Ok((_, Origin::Replica)) if hinted => inner.core.claim(hash),
             Err(Lookup::Absent(Proof::Source)) if reason == Some(Reason::Maybe) => inner.core.record(Event::FilterFalsePositive),
             _ => {}
         }

@@ -84,7 +84,7 @@ struct Inner<K, V> {
     /// What the lookups that a filter would rather rule out may cost.
     suspects: Lane,
     settings: Settings,
-    unresolved: Mutex<Vec<unresolved::Unresolved<K>>>,
+    unresolved: Mutex<unresolved::Unresolved<K>>,
     canaries: rebuild::Canaries<K>,
     rebuilding: AtomicBool,
     /// Generations that were replaced, until no reader holds them: freeing one takes time, and a reader should not be the one who pays.

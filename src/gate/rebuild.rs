@@ -18,7 +18,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -84,8 +84,8 @@ pub enum RebuildError {
     },
     /// The scan failed.
     Scan(BoxError),
-    /// The scan panicked.
-    ScanPanicked {
+    /// The scan panicked, or the loader, or a filter.
+    Panicked {
         /// What the panic said.
         message: String,
     },
@@ -134,7 +134,7 @@ impl fmt::Display for RebuildError {
             Self::AlreadyRunning => f.write_str("another rebuild is under way"),
             Self::LagNotCovered { lag, covered } => write!(f, "scan lag: the key source says {lag:?}, the gate covers {covered:?}"),
             Self::Scan(error) => write!(f, "scan failed: {error}"),
-            Self::ScanPanicked { message } => write!(f, "scan panicked: {message}"),
+            Self::Panicked { message } => write!(f, "rebuild panicked: {message}"),
             Self::RowsDiffer { reported, arrived } => write!(f, "scanned rows: the scan reports {reported}, {arrived} arrived"),
             Self::Empty => f.write_str("scanned rows: none; if the table may be empty, rebuild_with RebuildOptions::default().allow_empty()"),
             Self::Shrunken { before, now } => {
@@ -197,7 +197,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     pub async fn rebuild_with<S: KeySource<K>>(&self, source: &S, options: RebuildOptions) -> Result<Rebuilt, RebuildError> {
         let _alone = Alone::enter(&self.inner.rebuilding)?;
         let mut failed = Failed(Some(self));
-        let rebuilt = self.rebuild_alone(source, options).await?;
+        let rebuilt = caught(self.rebuild_alone(source, options)).await.map_err(|message| RebuildError::Panicked { message })??;
         failed.0 = None;
         Ok(rebuilt)
     }
@@ -277,16 +277,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             core.copy_pending(&published.building);
         }
         let mut sink = KeySink::new(&core.hasher, base, capacity);
-        let scanned = {
-            let mut scan = pin!(async { source.scan(&mut sink).await });
-            // A panic of the scan fails this rebuild and not the schedule that it is part of. The sink is thrown away then.
-            let caught = std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| scan.as_mut().poll(cx))) {
-                Ok(Poll::Pending) => Poll::Pending,
-                Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
-                Err(panic) => Poll::Ready(Err(message(&*panic))),
-            });
-            caught.await.map_err(|message| RebuildError::ScanPanicked { message })?.map_err(|error| RebuildError::Scan(error.into()))?
-        };
+        let scanned = source.scan(&mut sink).await.map_err(|error| RebuildError::Scan(error.into()))?;
         point("rebuild: scanned");
         if rule_off!(CopyAfterScan) {
             core.copy_pending(&published.building);
@@ -364,6 +355,17 @@ impl Drop for Alone<'_> {
     }
 }
 
+/// Runs a future to its end; a panic of it ends here, as what it said. Nothing that it borrowed is used afterwards but what locks and guards protect.
+pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+        Err(panic) => Poll::Ready(Err(message(&*panic))),
+    })
+    .await
+}
+
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(not a text)".to_owned())
@@ -382,7 +384,12 @@ impl<K: CacheKey> Canaries<K> {
 
     /// Takes a key, where nobody else is at it: these are samples, and no lookup waits for them.
     pub(super) fn offer(&self, key: &K, now: Timestamp) {
-        if let Ok(mut ring) = self.0.try_lock() {
+        let ring = match self.0.try_lock() {
+            Ok(ring) => Some(ring),
+            Err(TryLockError::Poisoned(ring)) => Some(ring.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut ring) = ring {
             if ring.iter().any(|(canary, _)| canary == key) {
                 return;
             }

@@ -1,7 +1,7 @@
 //! [`Rebuilder`]: rebuilds on a schedule, early where the filter fills up, later where the source is down; and settles unresolved writes on the way.
 //!
-//! It is a future of yours to run: on a task, or on a thread of its own where the scan blocks. Nothing is spawned here. A panicking scan fails a rebuild and not
-//! the schedule; a panicking loader or filter factory ends it.
+//! It is a future of yours to run: on a task, or on a thread of its own where the scan blocks. Nothing is spawned here. A panic of the
+//! scan, the loader or a filter fails a rebuild and not the schedule.
 
 use super::rebuild::RebuildOptions;
 use super::{ExistenceGate, KeySource, RebuildError, Rebuilt, Trust};

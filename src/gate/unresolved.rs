@@ -4,28 +4,62 @@
 //! not knowing whether the key exists now, *or will in a moment*. So the key stays pending and fenced: lookups of it read the source and remember
 //! nothing, and rebuilds copy it. After `max_transaction` no COMMIT of it can land any more; then one read of the primary settles what happened, and
 //! either answer lowers the fence. The bits stay: at worst one more false positive (I11).
+//!
+//! A key stands here once, however often its writes failed: an earlier one is settled when a later one joins it, because the later one's wait covers
+//! both. A bulk create that was too large to announce stands here as a distrust, which needs no read.
 
 use super::ExistenceGate;
+use super::rebuild::caught;
 use crate::key::KeyHash;
 use crate::loader::{CacheKey, CacheValue, Event, Freshness, Hashed};
 use crate::sync::lock;
 use crate::time::Timestamp;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
-/// What is still up.
-pub(super) enum Held<K> {
-    /// A write of this key: pending and fenced.
-    Key(K, KeyHash),
-    /// A bulk create beyond the announce limit: the whole gate is distrusted until this is resolved.
-    Distrust,
+/// A fenced and pending key.
+pub(super) struct Write<K> {
+    key: K,
+    hash: KeyHash,
+    since: Timestamp,
+    /// How often its key could not be read. Those that failed least are tried first.
+    tries: u32,
 }
 
+/// What waits to be resolved.
 pub(super) struct Unresolved<K> {
-    pub(super) held: Held<K>,
-    pub(super) since: Timestamp,
+    writes: HashTable<Write<K>>,
+    /// Since when a bulk create has kept the gate distrusted.
+    distrusts: Vec<Timestamp>,
 }
 
-/// After so many keys that could not be read the primary is taken to be down, and the rest waits for the next call: each try may take a time-out. What
-/// failed goes to the front of the list, which is worked off from its end, so it does not keep others from being tried.
+impl<K: CacheKey> Unresolved<K> {
+    pub(super) fn new() -> Self {
+        Self { writes: HashTable::new(), distrusts: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.writes.len() + self.distrusts.len()
+    }
+
+    /// True where the key was there already, so that one of its two fences is to be lowered.
+    fn add(&mut self, write: Write<K>) -> bool {
+        let hash = write.hash.first();
+        match self.writes.entry(hash, |other| other.key == write.key, |other| other.hash.first()) {
+            Entry::Occupied(mut same) => {
+                let same = same.get_mut();
+                same.since = same.since.max(write.since);
+                true
+            }
+            Entry::Vacant(free) => {
+                free.insert(write);
+                false
+            }
+        }
+    }
+}
+
+/// After so many keys that could not be read the primary is taken to be down, and the rest waits for the next call: each try may take a time-out.
 const GIVE_UP: u32 = 3;
 
 /// What [`ExistenceGate::resolve_unknown`] did.
@@ -38,51 +72,69 @@ pub struct Resolution {
 }
 
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
-    pub(super) fn park(&self, held: Held<K>) {
+    /// Nobody said how the write of this key ended.
+    pub(super) fn park_write(&self, key: K, hash: KeyHash) {
         let since = self.inner.core.clock.now();
-        lock(&self.inner.unresolved).push(Unresolved { held, since });
+        self.give_back(Write { key, hash, since, tries: 0 });
+    }
+
+    fn give_back(&self, write: Write<K>) {
+        let hash = write.hash;
+        if lock(&self.inner.unresolved).add(write) {
+            self.inner.core.settle(hash);
+        }
+    }
+
+    /// Nobody said how a bulk create ended that was too large to announce.
+    pub(super) fn park_distrust(&self) {
+        let since = self.inner.core.clock.now();
+        lock(&self.inner.unresolved).distrusts.push(since);
     }
 
     /// Settles writes whose outcome was never reported, once `max_transaction` has passed since: reads each key from the primary and lowers its fence.
     ///
-    /// Stops early where the primary does not answer. The [`Rebuilder`](super::Rebuilder) calls it on each of its ticks; without one, call it now and then. Until it has run, such a key costs a read
-    /// of the source per lookup, and nothing else.
+    /// Stops early where the primary does not answer. The [`Rebuilder`](super::Rebuilder) calls it on each of its ticks; without one, call it now and then.
+    /// Until it has run, such a key costs a read of the source per lookup, and nothing else. A read that panics counts as one that failed.
     ///
     /// # Cancellation
     ///
     /// May be dropped at any await; what was not settled stays unresolved.
     pub async fn resolve_unknown(&self) -> Resolution {
         let core = &self.inner.core;
-        let due = core.clock.now();
-        let due: Vec<_> = {
+        let now = core.clock.now();
+        let is_due = |since: Timestamp| now.since(since) >= self.inner.settings.max_transaction;
+        let (ended, mut writes) = {
             let mut all = lock(&self.inner.unresolved);
-            all.extract_if(.., |write| due.since(write.since) >= self.inner.settings.max_transaction).collect()
+            let ended = all.distrusts.extract_if(.., |since| is_due(*since)).count();
+            let writes: Vec<_> = all.writes.extract_if(|write| is_due(write.since)).collect();
+            (ended, writes)
         };
-        let mut due = Due { gate: self, writes: due, failed: Vec::new() };
-        let (mut resolved, mut failures) = (0, 0);
-        while let Some(write) = due.writes.last() {
-            if failures == GIVE_UP {
-                break;
-            }
-            // Awaits come first, while the write is still in the list that a cancellation gives back; what follows them cannot be interrupted.
-            let settled = match &write.held {
-                Held::Distrust => true,
-                Held::Key(key, hash) => self.ask_primary(key, *hash).await,
-            };
-            let Some(write) = due.writes.pop() else { break };
-            if !settled {
-                due.failed.push(write);
-                failures += 1;
-                continue;
-            }
-            match write.held {
-                Held::Key(_, hash) => core.settle(hash),
-                Held::Distrust => core.end_distrust(),
-            }
+        for _ in 0..ended {
+            core.end_distrust();
             core.record(Event::FenceExpired);
-            resolved += 1;
         }
-        drop(due);
+        // Worked off from the end.
+        writes.sort_unstable_by_key(|write| std::cmp::Reverse(write.tries));
+        let mut due = Due { gate: self, writes };
+        let (mut resolved, mut failures) = (ended, 0);
+        let mut failed = Due { gate: self, writes: Vec::new() };
+        while let Some(write) = due.writes.last()
+            && failures < GIVE_UP
+        {
+            // The await comes first, while the write is still in the list that a cancellation gives back; what follows cannot be interrupted.
+            let settled = self.ask_primary(&write.key, write.hash).await;
+            let Some(mut write) = due.writes.pop() else { break };
+            if settled {
+                core.settle(write.hash);
+                core.record(Event::FenceExpired);
+                resolved += 1;
+            } else {
+                write.tries = write.tries.saturating_add(1);
+                failed.writes.push(write);
+                failures += 1;
+            }
+        }
+        drop((due, failed));
         Resolution { resolved, remaining: lock(&self.inner.unresolved).len() }
     }
 
@@ -91,25 +143,24 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let mut context = self.context(hash);
         context.freshness = Freshness::Fresh;
         let limit = self.inner.settings.lookup_timeout;
-        let asked = self.inner.core.clock.timeout(limit, self.inner.loader.load_boxed(key, &context)).await;
-        // Nothing could be stored since the fence went up; this is for what a store failed to drop then.
-        self.inner.loader.forget_boxed(Hashed { key, hash }, &context).await;
-        matches!(asked, Some(Ok(_)))
+        let asked = caught(async {
+            let asked = self.inner.core.clock.timeout(limit, self.inner.loader.load_boxed(key, &context)).await;
+            // Nothing could be stored since the fence went up; this is for what a store failed to drop then.
+            self.inner.loader.forget_boxed(Hashed { key, hash }, &context).await;
+            asked
+        });
+        matches!(asked.await, Ok(Some(Ok(_))))
     }
 }
 
 /// Gives back what was not settled, also where the resolver is dropped half-way.
 struct Due<'a, K: CacheKey, V: CacheValue> {
     gate: &'a ExistenceGate<K, V>,
-    writes: Vec<Unresolved<K>>,
-    failed: Vec<Unresolved<K>>,
+    writes: Vec<Write<K>>,
 }
 
 impl<K: CacheKey, V: CacheValue> Drop for Due<'_, K, V> {
     fn drop(&mut self) {
-        let mut all = lock(&self.gate.inner.unresolved);
-        self.failed.append(&mut self.writes);
-        self.failed.append(&mut all);
-        *all = std::mem::take(&mut self.failed);
+        self.writes.drain(..).for_each(|write| self.gate.give_back(write));
     }
 }

@@ -4,7 +4,6 @@
 //! back. None of them touches the filter: a deleted key stays in it, as a false positive, until the next rebuild (R9).
 
 use super::ExistenceGate;
-use super::unresolved::Held;
 use crate::key::{Key, KeyHash};
 use crate::loader::{CacheKey, CacheValue, Hashed};
 use std::borrow::Borrow;
@@ -70,14 +69,16 @@ pub(super) enum Outcome {
 /// A raised fence. Dropped without being lowered, the outcome of its write is unknown.
 struct Fence<'a, K: CacheKey, V: CacheValue> {
     gate: &'a ExistenceGate<K, V>,
-    key: K,
+    /// None once `Drop` has parked it.
+    key: Option<K>,
     hash: KeyHash,
     up: bool,
 }
 
 impl<K: CacheKey, V: CacheValue> Fence<'_, K, V> {
     async fn forget(&self) {
-        self.gate.inner.loader.forget_boxed(Hashed { key: &self.key, hash: self.hash }, &self.gate.context(self.hash)).await;
+        let Some(key) = &self.key else { return };
+        self.gate.inner.loader.forget_boxed(Hashed { key, hash: self.hash }, &self.gate.context(self.hash)).await;
     }
 
     /// The write is over, for certain.
@@ -92,7 +93,10 @@ impl<K: CacheKey, V: CacheValue> Fence<'_, K, V> {
 impl<K: CacheKey, V: CacheValue> Drop for Fence<'_, K, V> {
     fn drop(&mut self) {
         if self.up {
-            self.gate.park(Held::Key(self.key.clone(), self.hash));
+            // Moved and not cloned: a `Clone` that panics must not lose it.
+            if let Some(key) = self.key.take() {
+                self.gate.park_write(key, self.hash);
+            }
         }
     }
 }
@@ -101,7 +105,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     async fn fence(&self, key: K) -> Fence<'_, K, V> {
         let hash = self.inner.core.hasher.hash(&key);
         self.inner.core.begin_write(hash);
-        let fence = Fence { gate: self, key, hash, up: true };
+        let fence = Fence { gate: self, key: Some(key), hash, up: true };
         fence.forget().await;
         fence
     }

@@ -75,6 +75,8 @@ impl LaneConfig {
 const MAX_CALLERS: usize = 4096;
 /// A caller unseen for this long no longer divides the budget.
 const IDLE: Duration = Duration::from_secs(1);
+/// How old a count of many callers may be.
+const RECOUNT: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy)]
 struct Bucket {
@@ -99,6 +101,9 @@ struct State {
     reads: u32,
     bucket: Bucket,
     callers: HashMap<CallerId, Caller>,
+    /// Callers beside the one who asks, as of `counted`.
+    others: usize,
+    counted: Timestamp,
 }
 
 pub(crate) struct Lane {
@@ -109,14 +114,14 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new(config: LaneConfig, now: Timestamp) -> Self {
         let bucket = Bucket { tokens: config.burst, filled: now };
-        Self { config, state: Mutex::new(State { reads: 0, bucket, callers: HashMap::new() }) }
+        Self { config, state: Mutex::new(State { reads: 0, bucket, callers: HashMap::new(), others: 0, counted: now }) }
     }
 
     /// A permit, or how long until one may be had.
     pub(crate) fn admit(&self, caller: CallerId, now: Timestamp) -> Result<Permit<'_>, Duration> {
         let LaneConfig { concurrency, rate, burst, max_share } = self.config;
         let mut state = lock(&self.state);
-        let State { reads, bucket, callers } = &mut *state;
+        let State { reads, bucket, callers, others, counted } = &mut *state;
         let mut caller = caller;
         if !callers.contains_key(&caller) && callers.len() >= MAX_CALLERS {
             callers.retain(|_, c| c.reads > 0 || now.since(c.seen) < IDLE);
@@ -124,8 +129,12 @@ impl Lane {
                 caller = CallerId::ANONYMOUS;
             }
         }
-        let others = callers.iter().filter(|(id, c)| **id != caller && (c.reads > 0 || now.since(c.seen) < IDLE)).count();
-        let share = (1.0 / (others + 1) as f64).min(max_share);
+        // Exact while there are few. Among many one more or less matters little, and counting them each time would.
+        if callers.len() <= 64 || now.since(*counted) >= RECOUNT {
+            *others = callers.iter().filter(|(id, c)| **id != caller && (c.reads > 0 || now.since(c.seen) < IDLE)).count();
+            *counted = now;
+        }
+        let share = (1.0 / (*others + 1) as f64).min(max_share);
         let (own_rate, own_burst) = (rate * share, (burst * share).max(1.0));
         let own = callers.entry(caller).or_insert(Caller { reads: 0, bucket: Bucket { tokens: own_burst, filled: now }, seen: now });
         own.seen = now;

@@ -55,6 +55,8 @@ impl<K> Copy for Hashed<'_, K> {}
 pub enum Origin {
     /// Read from the source during this load, by this caller or by one it shared the read with.
     Source,
+    /// As `Source`, but from a replica: it exists, or did until lately.
+    Replica,
     /// Remembered from an earlier read.
     Memory,
 }

@@ -132,6 +132,13 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCache<S, St> {
         &self.source
     }
 
+    fn origin(&self) -> Origin {
+        match self.source.consistency() {
+            Consistency::Linearizable => Origin::Source,
+            Consistency::Replica => Origin::Replica,
+        }
+    }
+
     /// What memory says, if it may say anything. `writable` tells whether an entry may be put afterwards.
     async fn recall(&self, key: Hashed<'_, S::Key>, context: &LoadContext<'_>, writable: &mut bool) -> Option<Loaded<S::Value>> {
         let entry = match context.clock().timeout(self.store_timeout, self.store.get(key)).await {
@@ -214,9 +221,9 @@ impl<S: Source, St: Store<S::Key, S::Value>> NegativeCache<S, St> {
 }
 
 /// A flight's outcome as its rider may report it: `shared` means that the read began before the rider came.
-fn landed<V>(outcome: Option<V>, shared: bool, token: Token) -> Loaded<V> {
+fn landed<V>(outcome: Option<V>, origin: Origin, shared: bool, token: Token) -> Loaded<V> {
     match outcome {
-        Some(value) => Loaded::Present { value, origin: Origin::Source },
+        Some(value) => Loaded::Present { value, origin },
         None if shared => Loaded::Absent(Evidence::Shared { token }),
         None => Loaded::Absent(Evidence::Read),
     }
@@ -242,12 +249,12 @@ impl<S: Source, St: Store<S::Key, S::Value>> Loader<S::Key, S::Value> for Negati
                     if took_over {
                         context.record(Event::FlightTakenOver);
                     }
-                    return self.lead(key, context, ticket, writable).await.map(Loaded::from_source);
+                    return self.lead(key, context, ticket, writable).await.map(|found| landed(found, self.origin(), false, Token::unusable()));
                 }
                 Role::Landed { landed: flight, shared } => {
                     // Values are validated as well: a write of the key may have been acknowledged before this caller came.
                     if !shared || context.still_valid(flight.token) || crate::sync::rule_off!(JoinWithoutRevalidation) {
-                        return flight.outcome.map(|outcome| landed(outcome, shared, flight.token));
+                        return flight.outcome.map(|outcome| landed(outcome, self.origin(), shared, flight.token));
                     }
                     context.record(Event::FlightNotValidated);
                     join = Join::Next;

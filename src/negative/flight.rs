@@ -26,14 +26,14 @@
 use crate::fence::Token;
 use crate::loader::{CacheKey, Cause, Hashed, Join};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
-use crate::time::{Clock, Timestamp};
+use crate::time::{Clock, Timestamp, contained};
 use event_listener::Event;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// How a flight ended.
@@ -164,7 +164,7 @@ impl<K: CacheKey, V: Clone> Flights<K, V> {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(absentia_loom)))]
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
@@ -203,9 +203,14 @@ impl<K: CacheKey, V: Clone> Ticket<'_, K, V> {
             };
             // Woken by a landing, by a leader's end, or because a leader is now over age.
             let (mut listener, mut timer) = (pin!(listener), pin!(clock.sleep(patience)));
-            std::future::poll_fn(|cx| match listener.as_mut().poll(cx) {
-                Poll::Ready(()) => Poll::Ready(()),
-                Poll::Pending => timer.as_mut().poll(cx),
+            std::future::poll_fn(|cx| {
+                // Woken on the thread of whoever lands or leaves, which is somebody else's lookup.
+                let waker = contained(cx.waker());
+                let mut cx = Context::from_waker(&waker);
+                match listener.as_mut().poll(&mut cx) {
+                    Poll::Ready(()) => Poll::Ready(()),
+                    Poll::Pending => timer.as_mut().poll(&mut cx),
+                }
             })
             .await;
         }

@@ -69,7 +69,8 @@ impl<K: CacheKey, V: CacheValue> Ring<K, V> {
         if bytes > self.budget {
             return false;
         }
-        while self.bytes + bytes > self.budget {
+        // Neither is above the budget, so the difference exists.
+        while self.bytes > self.budget - bytes {
             self.evict_one();
         }
         let slot = Slot { key: key.key.clone(), hash: key.hash.first(), entry, bytes, used: false };
@@ -115,6 +116,7 @@ struct Shard<K, V> {
     negative: Ring<K, V>,
 }
 
+type KeyWeigher<K> = Arc<dyn Fn(&K) -> usize + Send + Sync>;
 type Weigher<K, V> = Arc<dyn Fn(&K, &V) -> usize + Send + Sync>;
 
 /// What an entry costs besides what its key and its value own: the slot and the unused quarter behind it, its number in the table (4 bytes and a
@@ -134,6 +136,7 @@ pub struct MemoryStore<K, V> {
 struct Inner<K, V> {
     shards: Box<[Mutex<Shard<K, V>>]>,
     weigher: Option<Weigher<K, V>>,
+    key_weigher: Option<KeyWeigher<K>>,
 }
 
 /// Sizes a [`MemoryStore`].
@@ -142,6 +145,7 @@ pub struct MemoryStoreBuilder<K, V> {
     negative_bytes: usize,
     shards: usize,
     weigher: Option<Weigher<K, V>>,
+    key_weigher: Option<KeyWeigher<K>>,
 }
 
 impl<K: CacheKey, V: CacheValue> MemoryStoreBuilder<K, V> {
@@ -159,7 +163,8 @@ impl<K: CacheKey, V: CacheValue> MemoryStoreBuilder<K, V> {
         self
     }
 
-    /// Number of locks, rounded up to a power of two (default 64). Each shard has its part of both budgets.
+    /// Number of locks, rounded up to a power of two (default 64). Each shard has its part of both budgets; where that part would be under 4 KiB there are
+    /// fewer shards.
     #[must_use]
     pub fn shards(mut self, shards: usize) -> Self {
         self.shards = shards.clamp(1, 1 << 16);
@@ -173,13 +178,25 @@ impl<K: CacheKey, V: CacheValue> MemoryStoreBuilder<K, V> {
         self
     }
 
+    /// What a key owns on the heap, in bytes. Default the length of its [`Key`](crate::Key) bytes, so say it for keys that hold more than what makes them
+    /// the same key.
+    #[must_use]
+    pub fn key_weigher(mut self, heap_bytes: impl Fn(&K) -> usize + Send + Sync + 'static) -> Self {
+        self.key_weigher = Some(Arc::new(heap_bytes));
+        self
+    }
+
     /// Makes the store, empty.
     #[must_use]
     pub fn build(self) -> MemoryStore<K, V> {
-        let count = self.shards.next_power_of_two();
+        let least = [self.positive_bytes, self.negative_bytes].into_iter().filter(|budget| *budget > 0).min().unwrap_or(0);
+        let mut count = self.shards.next_power_of_two();
+        while count > 1 && least / count < 4096 {
+            count /= 2;
+        }
         let (positive, negative) = (self.positive_bytes / count, self.negative_bytes / count);
         let shards = (0..count).map(|_| Mutex::new(Shard { positive: Ring::new(positive), negative: Ring::new(negative) })).collect();
-        MemoryStore { inner: Arc::new(Inner { shards, weigher: self.weigher }) }
+        MemoryStore { inner: Arc::new(Inner { shards, weigher: self.weigher, key_weigher: self.key_weigher }) }
     }
 }
 
@@ -210,7 +227,7 @@ impl<K: CacheKey, V: CacheValue> MemoryStore<K, V> {
     /// Sizes one.
     #[must_use]
     pub fn builder() -> MemoryStoreBuilder<K, V> {
-        MemoryStoreBuilder { positive_bytes: 64 << 20, negative_bytes: 8 << 20, shards: 64, weigher: None }
+        MemoryStoreBuilder { positive_bytes: 64 << 20, negative_bytes: 8 << 20, shards: 64, weigher: None, key_weigher: None }
     }
 
     fn shard(&self, key: Hashed<'_, K>) -> &Mutex<Shard<K, V>> {
@@ -225,8 +242,8 @@ impl<K: CacheKey, V: CacheValue> MemoryStore<K, V> {
     }
 
     fn put_now(&self, key: Hashed<'_, K>, entry: Entry<V>, still_valid: &(dyn Fn() -> bool + Sync)) -> Put {
-        let owned = key.key.with_bytes(<[u8]>::len);
-        let bytes = overhead::<K, V>() + owned;
+        let owned = self.inner.key_weigher.as_ref().map_or_else(|| key.key.with_bytes(<[u8]>::len), |weigh| weigh(key.key));
+        let bytes = overhead::<K, V>().saturating_add(owned);
         let mut shard = lock(self.shard(key));
         // Under the lock: a write raises its fence and then removes. If its removal came before, the raise did too, and this says no; if this says
         // yes, the removal is still to come.
@@ -236,7 +253,7 @@ impl<K: CacheKey, V: CacheValue> MemoryStore<K, V> {
         let Shard { positive, negative } = &mut *shard;
         let stored = match &entry.state {
             super::EntryState::Present(value) => {
-                let bytes = bytes + self.inner.weigher.as_ref().map_or(0, |weigh| weigh(key.key, value));
+                let bytes = bytes.saturating_add(self.inner.weigher.as_ref().map_or(0, |weigh| weigh(key.key, value)));
                 negative.remove(key);
                 positive.put(key, entry, bytes)
             }

@@ -220,6 +220,25 @@ fn what_a_replica_finds_exists_and_what_it_does_not_find_is_unknown() {
     is_present(&world.lookup(2), "replicated by now");
 }
 
+/// A replica that lags behind a delete used to leave a canary that no rebuild could find and no read could clear, and to raise a false alarm.
+#[test]
+fn what_a_lagging_replica_still_has_is_no_canary_and_no_alarm() {
+    let world = World::exclusive().rebuilt(0..10);
+    world.db.become_a_replica();
+    let primary: Vec<u64> = (0..10).filter(|id| *id != 5).collect();
+    let primary = scan(move |sink| {
+        primary.iter().for_each(|id| sink.push(id));
+        Ok(primary.len() as u64)
+    });
+    assert!(now(world.gate.delete_with(&5, async || Ok::<_, WriteError<io::Error>>(()))).is_ok());
+    is_present(&world.lookup(5), "5");
+    assert!(now(world.gate.rebuild(&primary)).unwrap().trusted);
+    is_present(&now(world.gate.lookup_fresh(&5)), "5");
+    assert_eq!((world.counters.wrong_absent(), world.gate.is_trusted()), (0, true));
+    world.db.delete(5);
+    assert!(now(world.gate.rebuild(&primary)).unwrap().trusted);
+}
+
 #[test]
 fn behind_a_covering_filter_a_replica_may_serve() {
     let world = world().rebuilt(0..10);

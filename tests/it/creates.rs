@@ -222,6 +222,22 @@ fn seventy_thousand_creates_in_one_stripe_fence_it_until_a_rebuild() {
     assert!(remembers(&world, 5_000_000));
 }
 
+/// They used to be announced up to the limit before anybody counted, and what is announced stays in the filter.
+#[test]
+fn a_bulk_create_without_room_for_it_leaves_the_filter_alone() {
+    let world = World::exclusive().rebuilt(0..10);
+    let room = world.gate.status().created_capacity;
+    let keys: Vec<u64> = (1_000..1_001 + room).collect();
+    let guard = world.gate.begin_create_many(&keys);
+    assert!(guard.is_distrust());
+    guard.aborted();
+    assert_eq!(world.gate.status().created_since, 0);
+    assert!(world.rebuild().unwrap().trusted);
+    let guard = world.gate.begin_create_many(&keys[1..]);
+    assert!(!guard.is_distrust() && world.gate.is_trusted());
+    guard.aborted();
+}
+
 /// The token for the value is made after the create, in the epoch of that moment, although the value is from before it.
 #[test]
 fn the_value_of_a_create_is_not_remembered_over_an_import_that_came_between() {

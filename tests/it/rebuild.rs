@@ -40,9 +40,9 @@ fn a_scan_that_panics_fails_the_rebuild_and_nobody_else() {
         std::panic::resume_unwind(Box::new("row 11 is broken"))
     });
     let error = fails(&world, &breaks);
-    assert!(matches!(&error, RebuildError::ScanPanicked { message } if message == "row 11 is broken"), "{error}");
+    assert!(matches!(&error, RebuildError::Panicked { message } if message == "row 11 is broken"), "{error}");
     let error = fails(&world, &scan(|_| std::panic::resume_unwind(Box::new(7u8))));
-    assert!(matches!(error, RebuildError::ScanPanicked { .. }));
+    assert!(matches!(error, RebuildError::Panicked { .. }));
 }
 
 /// Redisson #1305, #1853: the bits of a filter were gone and its configuration was not, and every key was absent.

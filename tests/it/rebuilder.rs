@@ -177,6 +177,20 @@ fn an_interval_without_end_means_only_early_rebuilds() {
 }
 
 /// It rebuilt for ever inside one poll where the scan was always ready, and could not even be dropped.
+/// The switch used to look at keys that were *new* to the filter, and a full filter finds nothing new.
+#[test]
+fn a_ruined_generation_is_switched_off_however_full_it_is() {
+    let world = World::exclusive().rebuilt(0..10);
+    for id in 1_000..50_000u64 {
+        world.gate.begin_create(&id).committed(None);
+    }
+    let status = world.gate.status();
+    assert!(status.switched_off && status.estimated_fpr > 0.9, "{status:?}");
+    assert_eq!(world.gate.check(&7_777_777), Verdict::Possible(Reason::SwitchedOff));
+    assert!(world.rebuild().is_ok());
+    assert!(world.gate.check(&7_777_777).is_absent());
+}
+
 #[test]
 fn an_interval_of_zero_still_lets_others_run() {
     let world = scene();

@@ -197,6 +197,31 @@ fn an_entry_of_a_newer_version_is_left_in_place_by_fresh_lookups_too() {
     assert_eq!(scene.store.puts.load(SeqCst), 0);
 }
 
+/// A weight that says "do not store" used to overflow the sum.
+#[test]
+fn a_value_of_infinite_weight_is_not_stored_and_a_key_may_be_weighed() {
+    let hasher = KeyHasher::xxh3(1);
+    let store = MemoryStore::<u64, String>::builder().weigher(|_, _| usize::MAX).build();
+    assert_eq!(put(&store, &hasher, 1, EntryState::Present("row".to_owned())), Put::NoRoom);
+    let store = MemoryStore::<u64, String>::builder().negative_bytes(1 << 20).key_weigher(|_| 100_000).build();
+    for id in 0..1000 {
+        put(&store, &hasher, id, EntryState::Absent);
+    }
+    let stats = store.stats();
+    assert!(stats.negative_entries <= 10 && stats.negative_bytes <= 1 << 20, "{stats:?}");
+}
+
+/// Sixty-four shards of a small budget used to have no room for anything.
+#[test]
+fn a_small_budget_still_stores_something() {
+    let hasher = KeyHasher::xxh3(1);
+    let store = MemoryStore::<u64, String>::builder().negative_bytes(4096).build();
+    for id in 0..100 {
+        put(&store, &hasher, id, EntryState::Absent);
+    }
+    assert!(store.stats().negative_entries >= 10, "{:?}", store.stats());
+}
+
 /// Every gate used to begin at the same epoch with the same fences, so that the entries of a gate that is gone were good for its successor.
 #[test]
 fn what_one_gate_remembered_means_nothing_to_another_over_the_same_store() {

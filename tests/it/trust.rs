@@ -168,6 +168,20 @@ fn what_was_read_during_a_wrong_absence_proves_nothing_after_it() {
     is_present(&world.lookup(7077), "unannounced as well, and acknowledged");
 }
 
+/// Each rebuild under a lost lock used to move the epoch, and with it to void every remembered value.
+#[test]
+fn a_lost_lock_moves_the_epoch_once_and_says_so() {
+    let (held, lock) = revocable();
+    let world = World::with(Coverage::Exclusive(lock), |b| b).rebuilt(0..10);
+    held.store(false, SeqCst);
+    assert!(!world.gate.is_trusted());
+    let epoch = world.gate.status().epoch;
+    assert!((0..3).all(|_| !world.rebuild().unwrap().trusted));
+    assert_eq!((world.gate.status().epoch, world.gate.status().trust), (epoch, Trust::LockLost));
+    let lost = world.counters.iter().find(|(name, _)| *name == "gate_lock_lost_total");
+    assert_eq!(lost, Some(("gate_lock_lost_total", 1)));
+}
+
 fn revocable() -> (Arc<AtomicBool>, Exclusivity) {
     let held = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&held);

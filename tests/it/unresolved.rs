@@ -81,12 +81,40 @@ fn a_resolver_that_is_dropped_half_way_keeps_all_that_it_did_not_settle() {
 }
 
 #[test]
-fn a_resolver_whose_source_panics_keeps_all() {
+fn a_read_that_panics_keeps_its_key_and_no_other() {
     let world = with_unknown(70..73);
     world.hand.advance(secs(30));
     world.db.panic_once();
-    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| now(world.gate.resolve_unknown()))).is_err());
-    assert_eq!(resolve(&world), (3, 0));
+    assert_eq!(resolve(&world), (2, 1));
+    assert_eq!(resolve(&world), (1, 0));
+}
+
+/// Each attempt used to stand there by itself, so that retries during an outage grew without bound.
+#[test]
+fn a_key_whose_write_fails_again_and_again_stands_there_once() {
+    let world = with_unknown([77; 100]);
+    let status = world.gate.status();
+    assert_eq!((status.unresolved_writes, status.pending_writes), (1, 1));
+    world.hand.advance(secs(29));
+    drop(world.gate.begin_create(&77));
+    world.hand.advance(secs(29));
+    assert_eq!(resolve(&world), (0, 1), "the last attempt may still land");
+    world.hand.advance(secs(1));
+    assert_eq!(resolve(&world), (1, 0));
+    world.claim(77);
+    assert!((0..2).all(|_| world.lookup(77).is_absent()), "its fence is down");
+    assert!(matches!(world.lookup(77), Lookup::Absent(Proof::Tombstone { .. })));
+}
+
+/// Keys that cannot be read stop a pass after three, and must not keep the others waiting for ever.
+#[test]
+fn keys_that_cannot_be_read_do_not_starve_the_others() {
+    let world = with_unknown(100..140);
+    world.hand.advance(secs(30));
+    world.db.fail(true);
+    (0..5).for_each(|_| assert_eq!(resolve(&world), (0, 40)));
+    world.db.fail(false);
+    assert_eq!(resolve(&world), (40, 0));
 }
 
 #[test]
