@@ -2,7 +2,7 @@
 //!
 //! Everything that more than one thread can see goes through the names in this file, so that a model checker can be put behind it: with
 //! `--cfg absentia_loom` they become loom's. It also holds the two hooks that tests use to cut a protocol in half: [`point`], a place where a
-//! simulated scheduler may run somebody else, and [`mutant`], a rule that a test can switch off to see the simulation fail without it. Outside
+//! simulated scheduler may run somebody else, and `rule_off!`, a rule that a test can switch off to see the simulation fail without it. Outside
 //! this crate's own unit tests both compile to nothing.
 
 #[cfg(not(absentia_loom))]
@@ -16,17 +16,26 @@ pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicBool};
 
 #[cfg(feature = "gate")]
-pub(crate) use gate::{Swap, lock};
+pub(crate) use gate::{Swap, lock, try_lock};
 
 #[cfg(feature = "gate")]
 mod gate {
     use super::{Mutex, MutexGuard};
-    use std::sync::Arc;
+    use std::sync::{Arc, TryLockError};
 
     /// Locks, and goes on after a poisoning: what a panicking `Clone` or `Eq` of a user's key leaves behind is a cache that is still consistent,
     /// because every critical section here changes its structure in one step.
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// [`lock`], where nobody else holds it.
+    pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+        match mutex.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// A shared value that readers load without waiting and writers replace as a whole.

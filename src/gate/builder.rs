@@ -1,7 +1,7 @@
 //! [`GateBuilder`]: every choice of a gate, checked together at `build`.
 
 use super::core::{Core, CoreConfig};
-use super::{Coverage, ExistenceGate, Inner, Settings, rebuild::Canaries, unresolved::Unresolved};
+use super::{Coverage, ExistenceGate, Inner, Settings, canary::Canaries, unresolved::Unresolved};
 use crate::filter::FilterFactory;
 use crate::key::KeyHasher;
 use crate::loader::{CacheKey, CacheValue, DynLoader, Lane, LaneConfig, Observer};

@@ -10,10 +10,11 @@
 //! rebuild(source) ─► publish, copy pending ─► your scan ─► checks ─► swap   beside the generation that serves; readers never wait
 //! ```
 //!
-//! [`core`] is the protocol and its argument; [`generation`] the state it swaps; [`lookup`], [`create`], [`write`](mod@write), [`distrust`] and
+//! [`core`] is the protocol and its argument, [`trust`] what it believes, [`generation`] the state it swaps; [`lookup`], [`create`], [`write`](mod@write), [`distrust`] and
 //! [`rebuild`] what users call; [`rebuilder`] the schedule.
 
 mod builder;
+mod canary;
 #[cfg(feature = "conformance")]
 pub(crate) mod conformance;
 mod core;
@@ -23,8 +24,10 @@ mod distrust;
 mod generation;
 mod lookup;
 mod rebuild;
+mod rebuild_outcome;
 mod rebuilder;
 mod scan;
+mod trust;
 mod unresolved;
 mod verdict;
 mod write;
@@ -39,7 +42,7 @@ pub use coverage::{Coverage, Exclusivity, LockError, Tombstones};
 pub use create::{CreateGuard, CreateManyGuard};
 pub use distrust::DistrustGuard;
 pub use generation::Trust;
-pub use rebuild::{RebuildError, RebuildOptions, Rebuilt};
+pub use rebuild_outcome::{RebuildError, RebuildOptions, Rebuilt};
 pub use rebuilder::{Rebuilder, RebuilderConfig};
 pub use scan::{KeySink, KeySource, Scanned};
 pub use unresolved::Resolution;
@@ -85,7 +88,7 @@ struct Inner<K, V> {
     suspects: Lane,
     settings: Settings,
     unresolved: Mutex<unresolved::Unresolved<K>>,
-    canaries: rebuild::Canaries<K>,
+    canaries: canary::Canaries<K>,
     rebuilding: AtomicBool,
     /// Generations that were replaced, until no reader holds them: freeing one takes time, and a reader should not be the one who pays.
     retired: Mutex<Vec<Arc<Generation>>>,

@@ -5,165 +5,19 @@
 
 use super::ExistenceGate;
 use super::generation::Building;
+use super::rebuild_outcome::{RebuildError, RebuildOptions, Rebuilt};
 use super::scan::{KeySink, KeySource};
 use crate::filter::Membership;
-use crate::key::{HasherFingerprint, Key, KeyHash};
-use crate::loader::{BoxError, CacheKey, CacheValue, Event};
-use crate::params::{Capacity, ParamError};
-use crate::sync::{AtomicBool, Mutex, Ordering, lock, point, rule_off};
-use crate::time::Timestamp;
-use std::borrow::Borrow;
-use std::collections::VecDeque;
-use std::fmt;
+use crate::key::KeyHash;
+use crate::loader::{CacheKey, CacheValue, Event};
+use crate::params::Capacity;
+use crate::sync::{AtomicBool, Ordering, lock, point, rule_off};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, TryLockError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-
-/// What a rebuild may do that it would otherwise refuse.
-#[derive(Clone, Copy, Debug)]
-pub struct RebuildOptions {
-    allow_empty: bool,
-    max_shrink: f64,
-}
-
-impl Default for RebuildOptions {
-    /// An empty scan is refused, and so is one with fewer than half the rows of the last.
-    fn default() -> Self {
-        Self { allow_empty: false, max_shrink: 0.5 }
-    }
-}
-
-impl RebuildOptions {
-    /// A scan without a single row is believed: a new table, or an emptied one.
-    #[must_use]
-    pub fn allow_empty(mut self) -> Self {
-        self.allow_empty = true;
-        self
-    }
-
-    /// A scan may have lost up to this part of the rows of the last one: 0.5 by default, 1 for any. NaN counts as 0.
-    #[must_use]
-    pub fn max_shrink(mut self, part: f64) -> Self {
-        self.max_shrink = part.max(0.0);
-        self
-    }
-}
-
-/// What a rebuild did.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Rebuilt {
-    /// The new generation.
-    pub generation: u64,
-    /// Rows that the scan pushed.
-    pub rows: u64,
-    /// How often the source was scanned: more than once where the keys outgrew the size that was guessed.
-    pub scans: u32,
-    /// From the first publication to the swap.
-    pub took: Duration,
-    /// False where a distrust lived, a wrong absence was found during the rebuild, or the lock is lost: the filter stays a hint. (Under Advisory coverage it
-    /// is one anyway.)
-    pub trusted: bool,
-}
-
-/// Why a rebuild did not happen. The generation that served before goes on serving.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum RebuildError {
-    /// Another rebuild is under way.
-    AlreadyRunning,
-    /// The scan may lag further behind the primary than settled keys are kept for.
-    LagNotCovered {
-        /// What the key source says.
-        lag: Duration,
-        /// What the gate was built with.
-        covered: Duration,
-    },
-    /// The scan failed.
-    Scan(BoxError),
-    /// The scan panicked, or the loader, or a filter.
-    Panicked {
-        /// What the panic said.
-        message: String,
-    },
-    /// The scan says that it pushed another number of rows than arrived: it ended early, or lost some.
-    RowsDiffer {
-        /// What the scan says.
-        reported: u64,
-        /// What arrived.
-        arrived: u64,
-    },
-    /// The scan pushed nothing.
-    Empty,
-    /// The scan pushed far fewer rows than the one before.
-    Shrunken {
-        /// Rows of the generation that serves.
-        before: u64,
-        /// Rows of this scan.
-        now: u64,
-    },
-    /// The keys outgrew the filter again and again: the source grows faster than it can be scanned.
-    Outgrown {
-        /// Rows of the last scan.
-        rows: u64,
-        /// What that scan had room for.
-        capacity: u64,
-    },
-    /// A scanned key is not in the finished filter: the filter kind breaks its contract.
-    SelfTest,
-    /// A key that the source lately had is not in the finished filter, and the source does not say that it is gone: the scan does not see what the source
-    /// sees.
-    CanaryMissing,
-    /// The filter was made for another hasher.
-    ForeignHasher {
-        /// The gate's.
-        gate: HasherFingerprint,
-        /// The filter's.
-        filter: HasherFingerprint,
-    },
-    /// The filter could not be made.
-    Params(ParamError),
-}
-
-impl fmt::Display for RebuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AlreadyRunning => f.write_str("another rebuild is under way"),
-            Self::LagNotCovered { lag, covered } => write!(f, "scan lag: the key source says {lag:?}, the gate covers {covered:?}"),
-            Self::Scan(error) => write!(f, "scan failed: {error}"),
-            Self::Panicked { message } => write!(f, "rebuild panicked: {message}"),
-            Self::RowsDiffer { reported, arrived } => write!(f, "scanned rows: the scan reports {reported}, {arrived} arrived"),
-            Self::Empty => f.write_str("scanned rows: none; if the table may be empty, rebuild_with RebuildOptions::default().allow_empty()"),
-            Self::Shrunken { before, now } => {
-                write!(f, "scanned rows: {now}, down from {before}; if that is so, rebuild_with RebuildOptions::default().max_shrink(1.0)")
-            }
-            Self::Outgrown { rows, capacity } => write!(f, "scanned rows: {rows}, more than the room for {capacity}, again and again"),
-            Self::SelfTest => f.write_str("a scanned key is not in the finished filter"),
-            Self::CanaryMissing => f.write_str("a key that the source lately had is not in the finished filter, and is not said to be gone"),
-            Self::ForeignHasher { gate, filter } => write!(f, "hasher: the gate's is {gate}, the filter's is {filter}"),
-            Self::Params(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for RebuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Scan(error) => Some(&**error),
-            Self::Params(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<ParamError> for RebuildError {
-    fn from(error: ParamError) -> Self {
-        Self::Params(error)
-    }
-}
 
 /// How often a scan may outgrow its filter within one rebuild.
 const MAX_SCANS: u32 = 4;
@@ -369,49 +223,4 @@ pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(not a text)".to_owned())
-}
-
-/// How many keys that were lately seen in the source are kept.
-const CANARIES: usize = 64;
-
-/// Keys that were lately read from the source and found there. A rebuild must find them too.
-pub(super) struct Canaries<K>(Mutex<VecDeque<(K, Timestamp)>>);
-
-impl<K: CacheKey> Canaries<K> {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(VecDeque::new()))
-    }
-
-    /// Takes a key, where nobody else is at it: these are samples, and no lookup waits for them.
-    pub(super) fn offer(&self, key: &K, now: Timestamp) {
-        let ring = match self.0.try_lock() {
-            Ok(ring) => Some(ring),
-            Err(TryLockError::Poisoned(ring)) => Some(ring.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        if let Some(mut ring) = ring {
-            if ring.iter().any(|(canary, _)| canary == key) {
-                return;
-            }
-            if ring.len() == CANARIES {
-                ring.pop_front();
-            }
-            ring.push_back((key.clone(), now));
-        }
-    }
-
-    /// The key may be deleted now.
-    pub(super) fn withdraw<Q>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-        Q: Key + ?Sized,
-    {
-        let same = |a: &[u8], b: &Q| b.with_bytes(|b| a == b);
-        lock(&self.0).retain(|(canary, _)| !canary.with_bytes(|canary| same(canary, key)));
-    }
-
-    /// Those that a scan which begins now, and lags by no more than `lag`, must see.
-    pub(super) fn older_than(&self, now: Timestamp, lag: Duration) -> Vec<K> {
-        lock(&self.0).iter().filter(|(_, seen)| now.since(*seen) >= lag).map(|(key, _)| key.clone()).collect()
-    }
 }

@@ -3,7 +3,7 @@
 //! It is a future of yours to run: on a task, or on a thread of its own where the scan blocks. Nothing is spawned here. A panic of the
 //! scan, the loader or a filter fails a rebuild and not the schedule.
 
-use super::rebuild::RebuildOptions;
+use super::rebuild_outcome::RebuildOptions;
 use super::{ExistenceGate, KeySource, RebuildError, Rebuilt, Trust};
 use crate::loader::{CacheKey, CacheValue};
 use std::fmt;
