@@ -13,7 +13,8 @@
 //! # Who creates ids?
 //!
 //! That decides what a filter's "no" is worth, and the gate asks for it: [`Coverage`]. Creates are announced with
-//! [`create_with`](ExistenceGate::create_with) before their COMMIT; writers that bypass the gate hold [`distrust`](ExistenceGate::distrust) meanwhile.
+//! [`create_with`](ExistenceGate::create_with) before their COMMIT; writers that bypass the gate hold [`distrust`](ExistenceGate::distrust)
+//! meanwhile.
 //!
 //! # Three answers
 //!

@@ -4,8 +4,8 @@
 //! inside any async runtime or none: they are `futures-timer` delays, which one helper thread of that crate serves. It starts with the first
 //! timer, and a timer is made only where something is really waited for: an answer from memory makes none.
 //!
-//! Time is monotonic and may stand still while the machine sleeps. What the promise waits for (a predecessor, an unreported COMMIT, a lagging scan) then
-//! takes longer, never shorter; a tombstone of bounded age under Advisory coverage may outlive its bound by that sleep.
+//! Time is monotonic and may stand still while the machine sleeps. What the promise waits for (a predecessor, an unreported COMMIT, a lagging scan)
+//! then takes longer, never shorter; a tombstone of bounded age under Advisory coverage may outlive its bound by that sleep.
 
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;
@@ -130,7 +130,8 @@ pub struct MockClock(Arc<Mock>);
 impl MockClock {
     /// Moves time on and wakes every timer that is due.
     pub fn advance(&self, by: Duration) {
-        // ORDERING: AcqRel: the Release half publishes what the test did before moving time, see `Clock::now`; Acquire for the value it moves on from.
+        // ORDERING: AcqRel: the Release half publishes what the test did before moving time, see `Clock::now`; Acquire for the value it moves on
+        // from.
         let moved = self.0.now.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| Some(Timestamp(now).plus(by).0));
         let now = Timestamp(moved.unwrap_or_default()).plus(by);
         let due: Vec<_> = lock(&self.0.sleepers).extract_if(.., |(until, _)| *until <= now).collect();
@@ -172,7 +173,8 @@ impl Future for Sleep {
                 let waker = contained(cx.waker());
                 let timer = catch_unwind(AssertUnwindSafe(|| Pin::new(delay).poll(&mut Context::from_waker(&waker))));
                 timer.unwrap_or_else(|_| {
-                    // The helper thread could not be started, or is gone. Then time is watched by asking for it, which costs a processor and no answer.
+                    // The helper thread could not be started, or is gone. Then time is watched by asking for it, which costs a processor and no
+                    // answer.
                     cx.waker().wake_by_ref();
                     Poll::Pending
                 })

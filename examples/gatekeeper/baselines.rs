@@ -83,7 +83,8 @@ impl Service for CacheAside {
     }
 }
 
-/// Misses remembered too, and deleted by whoever creates: the textbook's advice. A reader that was slow between its SELECT and its SET undoes the delete.
+/// Misses remembered too, and deleted by whoever creates: the textbook's advice. A reader that was slow between its SELECT and its SET undoes the
+/// delete.
 pub(crate) struct NaiveSetnx {
     database: Database,
     cache: Cache,

@@ -1,7 +1,7 @@
 //! The database: a SQLite file in a temporary folder, read and written over a few connections, with the weather of a real one.
 //!
-//! What makes it realistic is in the last lines of `read`: some reads are slow *after* they have seen what they saw, which is where stale absences come
-//! from, and a few fail. Both are decided by a hash of the read's number, so runs differ only by how their tasks were scheduled.
+//! What makes it realistic is in the last lines of `read`: some reads are slow *after* they have seen what they saw, which is where stale absences
+//! come from, and a few fail. Both are decided by a hash of the read's number, so runs differ only by how their tasks were scheduled.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;

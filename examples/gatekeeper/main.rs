@@ -1,7 +1,7 @@
 //! The gatekeeper: a service with a real database is asked for ids, most of which do not exist, while ids are created and the filter is rebuilt.
 //!
-//! This file is the tutorial: all that a service has to write to put an existence gate in front of its database. Beside it stand the ways people do it
-//! without one (`baselines.rs`), the traffic (`traffic.rs`), the schedule of one run (`run.rs`) and the table at the end (`report.rs`).
+//! This file is the tutorial: all that a service has to write to put an existence gate in front of its database. Beside it stand the ways people do
+//! it without one (`baselines.rs`), the traffic (`traffic.rs`), the schedule of one run (`run.rs`) and the table at the end (`report.rs`).
 //!
 //!     cargo run --release --example gatekeeper
 //!     cargo run --release --example gatekeeper -- --help

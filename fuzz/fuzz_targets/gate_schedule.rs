@@ -3,8 +3,8 @@
 //!
 //! The fuzzer is the scheduler. It starts tasks and says which one is polled next; reads, commits and scans take as many polls as it likes. The
 //! database is a set of rows beside a record of what was acknowledged and deleted. A step says much in few bytes, so that the races
-//! are near: with the copy of pending keys switched off in the rebuild, one of two fresh runs of 150 s found it, after 107 s. A smoke of a few seconds
-//! only shows that the target works; the simulation in src/sim is the one that must kill every mutant.
+//! are near: with the copy of pending keys switched off in the rebuild, one of two fresh runs of 150 s found it, after 107 s. A smoke of a few
+//! seconds only shows that the target works; the simulation in src/sim is the one that must kill every mutant.
 
 #![no_main]
 

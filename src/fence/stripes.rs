@@ -7,8 +7,8 @@
 //! └───────────┴──────────────────────────────────────────┘
 //! ```
 //!
-//! A create costs two compare-and-exchange loops whatever the number of keys, and memory does not depend on the stream of keys. `pending` saturates: at
-//! 65,535 it stays, the stripe is fenced, and only [`Stripes::unstick`] clears it, when nobody is registered in it. `seq` wraps after 2^48 writes
+//! A create costs two compare-and-exchange loops whatever the number of keys, and memory does not depend on the stream of keys. `pending` saturates:
+//! at 65,535 it stays, the stripe is fenced, and only [`Stripes::unstick`] clears it, when nobody is registered in it. `seq` wraps after 2^48 writes
 //! to one stripe; a token would have to be held exactly that long to be fooled.
 
 use crate::key::KeyHash;

@@ -87,8 +87,8 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// Above this estimated false-positive rate (default half-way from [`fpr`](Self::fpr) to 1; always above `fpr`) a generation is no longer asked, until the next
-    /// rebuild. It is judged when it is swapped in, and at every 4,096th key created since.
+    /// Above this estimated false-positive rate (default half-way from [`fpr`](Self::fpr) to 1; always above `fpr`) a generation is no longer asked,
+    /// until the next rebuild. It is judged when it is swapped in, and at every 4,096th key created since.
     pub fn fpr_limit(mut self, p: f64) -> Self {
         self.fpr_limit = Some(p);
         self
@@ -118,22 +118,22 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// Budget of the suspect lane: lookups of keys that a filter rules out but may not. By default 1,000 reads a second, 200 in a burst, 64 at once, and one
-    /// caller at most half of it; lookups without [`lookup_for`](ExistenceGate::lookup_for) count as one caller.
+    /// Budget of the suspect lane: lookups of keys that a filter rules out but may not. By default 1,000 reads a second, 200 in a burst, 64 at once,
+    /// and one caller at most half of it; lookups without [`lookup_for`](ExistenceGate::lookup_for) count as one caller.
     pub fn suspect_lane(mut self, budget: LaneConfig) -> Self {
         self.lane = budget;
         self
     }
 
-    /// Number of fence words of 8 bytes, rounded up to a power of two (default 262,144, which is 2 MiB). With c creates a second and tombstones that live
-    /// T seconds, about c·T/stripes of the tombstones die before their time.
+    /// Number of fence words of 8 bytes, rounded up to a power of two (default 262,144, which is 2 MiB). With c creates a second and tombstones that
+    /// live T seconds, about c·T/stripes of the tombstones die before their time.
     pub fn fence_stripes(mut self, stripes: usize) -> Self {
         self.stripes = stripes;
         self
     }
 
-    /// The longest that a transaction of the source can be open (default 30 s): enforce it there. Writes whose outcome was not reported stay fenced for
-    /// it, and a gate with a predecessor waits it out before its first trust.
+    /// The longest that a transaction of the source can be open (default 30 s): enforce it there. Writes whose outcome was not reported stay fenced
+    /// for it, and a gate with a predecessor waits it out before its first trust.
     pub fn max_transaction(mut self, limit: Duration) -> Self {
         self.max_transaction = limit;
         self

@@ -1,4 +1,5 @@
-//! [`Canaries`]: a few keys that were lately read from the source and found there. A rebuild that does not find them did not see what the source sees.
+//! [`Canaries`]: a few keys that were lately read from the source and found there. A rebuild that does not find them did not see what the source
+//! sees.
 
 use crate::key::Key;
 use crate::loader::CacheKey;

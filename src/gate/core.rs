@@ -1,7 +1,7 @@
 //! [`Core`]: the protocol. Fences, pending keys and the state, and the few steps that change them, in the order that the proof needs.
 //!
-//! **Create** (R1): register the key as pending, raise its fence, load the state that it sets bits in, set them in the current and any building generation; then the
-//! caller may COMMIT. **Rebuild** (R8): publish the building generation, copy the pending keys into it, scan, swap.
+//! **Create** (R1): register the key as pending, raise its fence, load the state that it sets bits in, set them in the current and any building
+//! generation; then the caller may COMMIT. **Rebuild** (R8): publish the building generation, copy the pending keys into it, scan, swap.
 //!
 //! Why no key is lost. Take a create that loaded a state without the generation that a later lookup meets. Then that generation was published after
 //! the load, so after the key was registered. Publishing comes before the copy; the copy locks each shard of the pending set. Either the key was
@@ -157,8 +157,8 @@ impl Core {
         seq.map(|seq| Token::new(self.id, began.epoch, seq, undoubted))
     }
 
-    /// Announces a write that is not a create. Its key is pending as well, which costs a false positive if a rebuild comes between, and keeps the set of
-    /// pending keys what [`unstick`](Self::unstick) takes it for: everybody who has a fence up.
+    /// Announces a write that is not a create. Its key is pending as well, which costs a false positive if a rebuild comes between, and keeps the set
+    /// of pending keys what [`unstick`](Self::unstick) takes it for: everybody who has a fence up.
     pub(crate) fn begin_write(&self, hash: KeyHash) {
         self.pending.register(hash);
         self.raise(hash);

@@ -19,9 +19,9 @@ use std::task::{Context, Poll, Waker};
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Creates a key: announces it, runs `create`, which must COMMIT before it returns `Ok`, and settles. **The way to create.**
     ///
-    /// `create` gives the new value, if it has one to hand, to be remembered at once. Its `Err` means that the outcome is *unknown* (an error may hide a
-    /// COMMIT that arrived) unless it is [`Abort`](super::WriteError::Abort), by which you say that it was rolled back for certain. `?` on any other
-    /// error makes the careful choice.
+    /// `create` gives the new value, if it has one to hand, to be remembered at once. Its `Err` means that the outcome is *unknown* (an error may
+    /// hide a COMMIT that arrived) unless it is [`Abort`](super::WriteError::Abort), by which you say that it was rolled back for certain. `?` on any
+    /// other error makes the careful choice.
     ///
     /// ```
     /// # use absentia::*;
@@ -37,8 +37,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// # Ok(()) }
     /// ```
     ///
-    /// `?` takes one error type, the one of the result: convert others first (`parse().map_err(MyError::from)?`), and where the compiler asks for it end
-    /// with `Ok::<_, WriteError<MyError>>(…)`.
+    /// `?` takes one error type, the one of the result: convert others first (`parse().map_err(MyError::from)?`), and where the compiler asks for it
+    /// end with `Ok::<_, WriteError<MyError>>(…)`.
     ///
     /// # Errors
     ///
@@ -88,9 +88,9 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// # Ok(()) }
     /// ```
     ///
-    /// Prefer [`create_with`](Self::create_with), which cannot be settled wrongly. This one cannot wait, so what is remembered of an earlier row of the key is
-    /// dropped only where the loader can do that at once, as with a [`MemoryStore`](crate::MemoryStore); over a store that has to be awaited the old row
-    /// may be served until it expires. (An absence is not: its token is dead.)
+    /// Prefer [`create_with`](Self::create_with), which cannot be settled wrongly. This one cannot wait, so what is remembered of an earlier row of
+    /// the key is dropped only where the loader can do that at once, as with a [`MemoryStore`](crate::MemoryStore); over a store that has to be
+    /// awaited the old row may be served until it expires. (An absence is not: its token is dead.)
     pub fn begin_create<Q>(&self, key: &Q) -> CreateGuard<K, V>
     where
         K: Borrow<Q>,
@@ -110,7 +110,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Announces many creates at once, for an import that is one transaction.
     ///
     /// More keys than the announce limit (default 10,000), or than the filter for created keys has room for
-    /// ([`created_capacity`](super::GateStatus::created_capacity)), are not announced: the gate is distrusted instead, until a rebuild after the settlement.
+    /// ([`created_capacity`](super::GateStatus::created_capacity)), are not announced: the gate is distrusted instead, until a rebuild after the
+    /// settlement.
     pub fn begin_create_many<'k, Q>(&self, keys: impl IntoIterator<Item = &'k Q>) -> CreateManyGuard<K, V>
     where
         K: Borrow<Q>,
@@ -159,7 +160,8 @@ impl<K: CacheKey, V: CacheValue> CreateGuard<K, V> {
         }
     }
 
-    /// It was rolled back, for certain: no COMMIT of it can land any more. After an error or a time-out that is *not* certain; drop the guard instead.
+    /// It was rolled back, for certain: no COMMIT of it can land any more. After an error or a time-out that is *not* certain; drop the guard
+    /// instead.
     pub fn aborted(mut self) {
         self.settle(None);
     }

@@ -24,8 +24,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 }
 
 impl<K, V> DistrustGuard<K, V> {
-    /// Leaves the distrust standing without its guard, and gives the gate back: who calls it sees to it that the distrust ends. The gate itself, which
-    /// may do that, could not keep the guard, because the guard would keep the gate.
+    /// Leaves the distrust standing without its guard, and gives the gate back: who calls it sees to it that the distrust ends. The gate itself,
+    /// which may do that, could not keep the guard, because the guard would keep the gate.
     pub(super) fn park(mut self) -> Option<ExistenceGate<K, V>> {
         self.gate.take()
     }

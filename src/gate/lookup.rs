@@ -10,8 +10,8 @@ use std::borrow::Borrow;
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Asks memory alone: Absent is proven, Possible is anything else.
     ///
-    /// Never waits and never allocates (but for a tuple key of more than 128 bytes, to hash it). Under [`Coverage::Advisory`](super::Coverage::Advisory) it never says Absent; it is [`lookup`](Self::lookup) that
-    /// finds out.
+    /// Never waits and never allocates (but for a tuple key of more than 128 bytes, to hash it). Under
+    /// [`Coverage::Advisory`](super::Coverage::Advisory) it never says Absent; it is [`lookup`](Self::lookup) that finds out.
     pub fn check<Q>(&self, key: &Q) -> Verdict
     where
         K: Borrow<Q>,
@@ -24,8 +24,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         verdict
     }
 
-    /// [`check`](Self::check) for each key, in order. Faster per key, because the keys' cache misses overlap where the filter kind makes them. For `String`
-    /// keys it takes `["a", "b"]`, `&strings` and the like.
+    /// [`check`](Self::check) for each key, in order. Faster per key, because the keys' cache misses overlap where the filter kind makes them. For
+    /// `String` keys it takes `["a", "b"]`, `&strings` and the like.
     #[must_use]
     pub fn check_batch<'k, Q>(&self, keys: impl IntoIterator<Item = &'k Q>) -> Vec<Verdict>
     where
@@ -67,8 +67,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         self.find(key, caller, Freshness::Any).await
     }
 
-    /// Reads the source: no filter, no memory, and no read that began before this call. What a loader answers from memory all the same is refused. For decisions that a mistake of this service's operators must
-    /// not spoil either: deletion, reconciliation, the first page after a sign-up.
+    /// Reads the source: no filter, no memory, and no read that began before this call. What a loader answers from memory all the same is refused.
+    /// For decisions that a mistake of this service's operators must not spoil either: deletion, reconciliation, the first page after a sign-up.
     pub async fn lookup_fresh<Q>(&self, key: &Q) -> Lookup<V>
     where
         K: Borrow<Q>,
@@ -109,8 +109,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     async fn load(&self, key: &K, hash: KeyHash, reason: Option<Reason>, caller: CallerId, freshness: Freshness) -> Result<(V, Origin), Lookup<V>> {
         let inner = &*self.inner;
         let hinted = matches!(reason, Some(Reason::Hint | Reason::Distrusted | Reason::LockLost));
-        // Lookups that the filter would rather rule out, but may not, are what a flood consists of: they have a budget of their own. Those that ask past
-        // the filter do not belong to it.
+        // Lookups that the filter would rather rule out, but may not, are what a flood consists of: they have a budget of their own. Those that ask
+        // past the filter do not belong to it.
         let suspect = hinted && freshness == Freshness::Any;
         let began = inner.core.state.load().current.as_ref().map(|generation| generation.id);
         let fence = inner.core.capture(hash);
@@ -173,8 +173,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             // Created unannounced: from here on the filter knows it.
             core.claim(hash);
         } else if core.check(hash).is_absent() {
-            // The filter proves absent what the source has. If one and the same generation served all along and no write of the key came between, then
-            // the key was not in it though it existed: somebody creates keys behind the gate's back.
+            // The filter proves absent what the source has. If one and the same generation served all along and no write of the key came between,
+            // then the key was not in it though it existed: somebody creates keys behind the gate's back.
             let same = core.state.load().current.as_ref().map(|generation| generation.id) == began && core.still_valid(hash, fence);
             if same && core.check(hash).is_absent() {
                 core.wrong_absence();

@@ -10,8 +10,8 @@
 //! rebuild(source) ─► publish, copy pending ─► your scan ─► checks ─► swap   beside the generation that serves; readers never wait
 //! ```
 //!
-//! [`core`] is the protocol and its argument, [`trust`] what it believes, [`generation`] the state it swaps; [`lookup`], [`create`], [`write`](mod@write), [`distrust`] and
-//! [`rebuild`] what users call; [`rebuilder`] the schedule.
+//! [`core`] is the protocol and its argument, [`trust`] what it believes, [`generation`] the state it swaps; [`lookup`], [`create`],
+//! [`write`](mod@write), [`distrust`] and [`rebuild`] what users call; [`rebuilder`] the schedule.
 
 mod builder;
 mod canary;
@@ -62,12 +62,12 @@ use std::time::Duration;
 
 /// Answers whether a key exists.
 ///
-/// **Guarantee (I1):** a lookup that starts after the success of a create reached its caller, and ends before a delete of the key begins, never answers
-/// Absent: not from a stale filter, a stale tombstone, a shared read, nor after a crash, a cancelled task or a failed rebuild. It covers creates that
-/// are announced to the gate before their COMMIT; what it says of others depends on the [`Coverage`].
+/// **Guarantee (I1):** a lookup that starts after the success of a create reached its caller, and ends before a delete of the key begins, never
+/// answers Absent: not from a stale filter, a stale tombstone, a shared read, nor after a crash, a cancelled task or a failed rebuild. It covers
+/// creates that are announced to the gate before their COMMIT; what it says of others depends on the [`Coverage`].
 ///
-/// **Cost:** a check reads memory: one hash, one load of the state, one line of each of two filters. It takes no lock and allocates nothing (a tuple key
-/// of more than 128 bytes is put together on the heap to be hashed).
+/// **Cost:** a check reads memory: one hash, one load of the state, one line of each of two filters. It takes no lock and allocates nothing (a tuple
+/// key of more than 128 bytes is put together on the heap to be hashed).
 ///
 /// A gate is cheap to clone; clones are the same gate.
 pub struct ExistenceGate<K, V> {

@@ -27,10 +27,10 @@ const MIN_DELTA: u64 = 1024;
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Scans every key that exists into a new generation, checks it, and swaps it in. Readers never wait.
     ///
-    /// A gate whose exclusive lock had a predecessor first waits until no COMMIT of that can be in flight (`max_transaction` after it was built), and one
-    /// whose scans may lag until they see what was written unannounced (`scan_lag` after the last distrust). Call it from any task or thread; a scan that
-    /// blocks belongs on a thread that may block, with tokio
-    /// `spawn_blocking(move || Handle::current().block_on(gate.rebuild(&source)))`. A table that may be empty needs [`RebuildOptions::allow_empty`].
+    /// A gate whose exclusive lock had a predecessor first waits until no COMMIT of that can be in flight (`max_transaction` after it was built), and
+    /// one whose scans may lag until they see what was written unannounced (`scan_lag` after the last distrust). Call it from any task or thread; a
+    /// scan that blocks belongs on a thread that may block, with tokio `spawn_blocking(move || Handle::current().block_on(gate.rebuild(&source)))`. A
+    /// table that may be empty needs [`RebuildOptions::allow_empty`].
     ///
     /// # Errors
     ///
@@ -149,8 +149,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         for key in canaries {
             let hash = self.inner.core.hasher.hash(key);
             let claimed = || base.contains_hash(hash) || building.contains(hash);
-            // Cleared only by a read that says it is gone: a source that cannot answer is a doubt. Asked again after the read, because a deleted key that was
-            // created anew meanwhile was announced before it could be found.
+            // Cleared only by a read that says it is gone: a source that cannot answer is a doubt. Asked again after the read, because a deleted key
+            // that was created anew meanwhile was announced before it could be found.
             if !claimed() && !self.lookup_fresh(key).await.is_absent() && !claimed() {
                 return Err(RebuildError::CanaryMissing);
             }

@@ -48,8 +48,8 @@ pub struct Rebuilt {
     pub scans: u32,
     /// From the first publication to the swap.
     pub took: Duration,
-    /// False where a distrust lived, a wrong absence was found during the rebuild, or the lock is lost: the filter stays a hint. (Under Advisory coverage it
-    /// is one anyway.)
+    /// False where a distrust lived, a wrong absence was found during the rebuild, or the lock is lost: the filter stays a hint. (Under Advisory
+    /// coverage it is one anyway.)
     pub trusted: bool,
 }
 
@@ -98,8 +98,8 @@ pub enum RebuildError {
     },
     /// A scanned key is not in the finished filter: the filter kind breaks its contract.
     SelfTest,
-    /// A key that the source lately had is not in the finished filter, and the source does not say that it is gone: the scan does not see what the source
-    /// sees.
+    /// A key that the source lately had is not in the finished filter, and the source does not say that it is gone: the scan does not see what the
+    /// source sees.
     CanaryMissing,
     /// The filter was made for another hasher.
     ForeignHasher {

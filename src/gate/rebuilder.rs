@@ -88,8 +88,9 @@ impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
         Self { gate, source, config, failures: 0, rest: Duration::ZERO }
     }
 
-    /// Rebuilds when it is due, for ever; `report` hears of each rebuild. Due is: at once, then after the interval; earlier where more keys were created
-    /// than the filter is sized for, where it was switched off, or where it is distrusted and nobody keeps it so; after a failure with back-off.
+    /// Rebuilds when it is due, for ever; `report` hears of each rebuild. Due is: at once, then after the interval; earlier where more keys were
+    /// created than the filter is sized for, where it was switched off, or where it is distrusted and nobody keeps it so; after a failure with
+    /// back-off.
     ///
     /// # Cancellation
     ///

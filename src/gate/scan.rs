@@ -21,9 +21,9 @@ pub struct Scanned {
 ///
 /// # Contract
 ///
-/// The snapshot that is read is opened *inside* [`scan`](Self::scan), after it was called: keys whose create began before that are the gate's business,
-/// all others the scan's. It is one snapshot, or keyset pages in key order (`WHERE id > $last ORDER BY id LIMIT n`), never `OFFSET`, which skips rows
-/// when others are deleted. It reads the primary, or says by how much it may lag.
+/// The snapshot that is read is opened *inside* [`scan`](Self::scan), after it was called: keys whose create began before that are the gate's
+/// business, all others the scan's. It is one snapshot, or keyset pages in key order (`WHERE id > $last ORDER BY id LIMIT n`), never `OFFSET`, which
+/// skips rows when others are deleted. It reads the primary, or says by how much it may lag.
 ///
 /// `scan` is called again from the start where the keys outgrow what the filter was sized for.
 ///

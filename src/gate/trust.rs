@@ -1,7 +1,7 @@
 //! What [`Core`] believes: trust and distrust, the lock, the time of a predecessor; and what tokens are worth because of it.
 //!
-//! Every doubt and every end of one is a single read-copy-update of the state, in which trust, guards and epoch change together. So there is no moment at
-//! which a token from before a doubt counts after it, and a rebuild's swap decides about trust against the very state that it replaces.
+//! Every doubt and every end of one is a single read-copy-update of the state, in which trust, guards and epoch change together. So there is no
+//! moment at which a token from before a doubt counts after it, and a rebuild's swap decides about trust against the very state that it replaces.
 
 use super::core::Core;
 use super::coverage::{Coverage, Exclusivity, Tombstones};
@@ -92,8 +92,8 @@ impl Core {
         }
     }
 
-    /// How long a COMMIT of a predecessor may still be in flight. Zero from the moment on at which that is over for everybody: then the epoch has moved,
-    /// so that no token captured before vouches for a read that such a COMMIT overtook.
+    /// How long a COMMIT of a predecessor may still be in flight. Zero from the moment on at which that is over for everybody: then the epoch has
+    /// moved, so that no token captured before vouches for a read that such a COMMIT overtook.
     pub(crate) fn not_ready_for(&self) -> Duration {
         if self.state.load().ready {
             return Duration::ZERO;

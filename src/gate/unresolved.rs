@@ -1,9 +1,9 @@
 //! Writes whose outcome nobody reported: [`Unresolved`]. Their fences stay up until time and the primary have decided.
 //!
-//! A guard that is dropped (a cancelled task, a panic), or an error that may hide a COMMIT (a connection that died after it was sent), leaves the gate
-//! not knowing whether the key exists now, *or will in a moment*. So the key stays pending and fenced: lookups of it read the source and remember
-//! nothing, and rebuilds copy it. After `max_transaction` no COMMIT of it can land any more; then one read of the primary settles what happened, and
-//! either answer lowers the fence. The bits stay: at worst one more false positive (I11).
+//! A guard that is dropped (a cancelled task, a panic), or an error that may hide a COMMIT (a connection that died after it was sent), leaves the
+//! gate not knowing whether the key exists now, *or will in a moment*. So the key stays pending and fenced: lookups of it read the source and
+//! remember nothing, and rebuilds copy it. After `max_transaction` no COMMIT of it can land any more; then one read of the primary settles what
+//! happened, and either answer lowers the fence. The bits stay: at worst one more false positive (I11).
 //!
 //! A key stands here once, however often its writes failed: an earlier one is settled when a later one joins it, because the later one's wait covers
 //! both. A bulk create that was too large to announce stands here as a distrust, which needs no read.
@@ -91,10 +91,11 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         lock(&self.inner.unresolved).distrusts.push(since);
     }
 
-    /// Settles writes whose outcome was never reported, once `max_transaction` has passed since: reads each key from the primary and lowers its fence.
+    /// Settles writes whose outcome was never reported, once `max_transaction` has passed since: reads each key from the primary and lowers its
+    /// fence.
     ///
-    /// Stops early where the primary does not answer. The [`Rebuilder`](super::Rebuilder) calls it on each of its ticks; without one, call it now and then.
-    /// Until it has run, such a key costs a read of the source per lookup, and nothing else. A read that panics counts as one that failed.
+    /// Stops early where the primary does not answer. The [`Rebuilder`](super::Rebuilder) calls it on each of its ticks; without one, call it now and
+    /// then. Until it has run, such a key costs a read of the source per lookup, and nothing else. A read that panics counts as one that failed.
     ///
     /// # Cancellation
     ///

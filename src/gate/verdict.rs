@@ -60,8 +60,8 @@ impl Verdict {
     }
 }
 
-/// The answer of a lookup. There are three, and the third one is not the second: errors, time-outs and load that was turned away are Unknown, which is
-/// a 503 or a 429 and never a 404.
+/// The answer of a lookup. There are three, and the third one is not the second: errors, time-outs and load that was turned away are Unknown, which
+/// is a 503 or a 429 and never a 404.
 #[derive(Clone, Debug)]
 #[must_use = "a lookup is asked for its answer"]
 pub enum Lookup<V> {

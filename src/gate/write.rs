@@ -135,8 +135,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         result
     }
 
-    /// Deletes the row of a key: `delete` must COMMIT before it returns `Ok`. The key stays in the filter until the next rebuild, so lookups of it read
-    /// the source, or meet the tombstone of the first one that did.
+    /// Deletes the row of a key: `delete` must COMMIT before it returns `Ok`. The key stays in the filter until the next rebuild, so lookups of it
+    /// read the source, or meet the tombstone of the first one that did.
     ///
     /// # Errors
     ///
@@ -175,8 +175,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         self.delete_with(old, || async { self.create_with(new, || async { rename().await.map(|()| None) }).await.map(|_| ()) }).await
     }
 
-    /// The row of the key was changed or deleted: drop what is remembered of it. Called after your own COMMIT and before its acknowledgement, it does for an
-    /// update or a delete what [`update_with`](Self::update_with) does around one. A key that somebody else *created* needs
+    /// The row of the key was changed or deleted: drop what is remembered of it. Called after your own COMMIT and before its acknowledgement, it does
+    /// for an update or a delete what [`update_with`](Self::update_with) does around one. A key that somebody else *created* needs
     /// [`distrust`](Self::distrust) before, or Advisory coverage; this is too late for it.
     ///
     /// # Cancellation

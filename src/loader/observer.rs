@@ -145,7 +145,8 @@ struct Stripe([AtomicU64; NAMES.len()]);
 
 /// Counts every [`Event`] in memory, under the names of the metrics table.
 ///
-/// Counting costs an atomic addition that is mostly uncontended, and a second one for a read of the source. Reading sums the stripes and is not a snapshot of one instant.
+/// Counting costs an atomic addition that is mostly uncontended, and a second one for a read of the source. Reading sums the stripes and is not a
+/// snapshot of one instant.
 pub struct Counters {
     stripes: Box<[Stripe]>,
     source_nanos: AtomicU64,

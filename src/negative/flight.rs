@@ -216,8 +216,8 @@ impl<K: CacheKey, V: Clone> Ticket<'_, K, V> {
         }
     }
 
-    /// Takes the lead if it is free or its holder is over age. A rider of the next flight does not wait for either: it gives the current flight up, its
-    /// own moves up, and who rode the one that was given up follows. `capture` is called for the one who leads.
+    /// Takes the lead if it is free or its holder is over age. A rider of the next flight does not wait for either: it gives the current flight up,
+    /// its own moves up, and who rode the one that was given up follows. `capture` is called for the one who leads.
     fn try_lead(&mut self, now: Timestamp, capture: impl Fn() -> Token) -> Look {
         let max_age = self.flights.max_age;
         let mut shard = lock(self.flights.shard(self.key));
@@ -253,8 +253,8 @@ impl<K: CacheKey, V: Clone> Ticket<'_, K, V> {
         seats.and_then(|seats| seats.lead).filter(|lead| Some(lead.id) == self.lead).map_or(Token::unusable(), |lead| lead.token)
     }
 
-    /// True while this rider leads: not before, and not once it was deposed. What a deposed leader reads may be older than what its successor does, and
-    /// nothing may be remembered of it.
+    /// True while this rider leads: not before, and not once it was deposed. What a deposed leader reads may be older than what its successor does,
+    /// and nothing may be remembered of it.
     pub(crate) fn leads(&self) -> bool {
         let mut shard = lock(self.flights.shard(self.key));
         let lead = Flights::current_of(&mut shard, self.key, &self.flight).and_then(|seats| seats.lead);

@@ -163,8 +163,8 @@ impl<K: CacheKey, V: CacheValue> MemoryStoreBuilder<K, V> {
         self
     }
 
-    /// Number of locks, rounded up to a power of two (default 64). Each shard has its part of both budgets; where that part would be under 4 KiB there are
-    /// fewer shards.
+    /// Number of locks, rounded up to a power of two (default 64). Each shard has its part of both budgets; where that part would be under 4 KiB
+    /// there are fewer shards.
     #[must_use]
     pub fn shards(mut self, shards: usize) -> Self {
         self.shards = shards.clamp(1, 1 << 16);
@@ -178,8 +178,8 @@ impl<K: CacheKey, V: CacheValue> MemoryStoreBuilder<K, V> {
         self
     }
 
-    /// What a key owns on the heap, in bytes. Default the length of its [`Key`](crate::Key) bytes, so say it for keys that hold more than what makes them
-    /// the same key.
+    /// What a key owns on the heap, in bytes. Default the length of its [`Key`](crate::Key) bytes, so say it for keys that hold more than what makes
+    /// them the same key.
     #[must_use]
     pub fn key_weigher(mut self, heap_bytes: impl Fn(&K) -> usize + Send + Sync + 'static) -> Self {
         self.key_weigher = Some(Arc::new(heap_bytes));

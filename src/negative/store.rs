@@ -64,8 +64,8 @@ impl std::error::Error for StoreError {
 ///
 /// # Cancellation
 ///
-/// Any of the futures may be dropped at an await, after the store's time-out or with its caller; some are polled only once. What was dropped may still happen
-/// later: an absence that lands late is void by its token, a value may be served until it expires.
+/// Any of the futures may be dropped at an await, after the store's time-out or with its caller; some are polled only once. What was dropped may
+/// still happen later: an absence that lands late is void by its token, a value may be served until it expires.
 pub trait Store<K, V>: Send + Sync {
     /// What is kept of the key.
     ///

@@ -18,18 +18,19 @@ pub(super) enum Kind {
     /// of a `begin_create` gave Ok, fence still up; or an importer's COMMIT did while its `DistrustGuard` lived; or a client that was given an error
     /// read the row itself. In Advisory coverage also: an unannounced creator's COMMIT did.
     Promise,
-    /// **I2, I6.** Absent, though the row was there at every instant of the question: what was said was never true while it could be. (Stronger than I1:
-    /// it counts from the COMMIT.) Where unannounced tombstones may have an age, a row that was committed unannounced within that age is not counted.
+    /// **I2, I6.** Absent, though the row was there at every instant of the question: what was said was never true while it could be. (Stronger than
+    /// I1: it counts from the COMMIT.) Where unannounced tombstones may have an age, a row that was committed unannounced within that age is not
+    /// counted.
     NeverTrue,
     /// **I3.** Absent by a tombstone, though a create of the key was under way, begun and unsettled, at every instant of the question.
     Tombstone,
-    /// **I4.** The current generation does not claim a key, although a create of it was begun, and neither was its outcome "gone" nor had its row been
-    /// deleted when the generation's scan looked.
+    /// **I4.** The current generation does not claim a key, although a create of it was begun, and neither was its outcome "gone" nor had its row
+    /// been deleted when the generation's scan looked.
     Bits,
     /// **I7.** A lookup waits, though the source has answered everybody and time need not pass.
     Stranded,
-    /// **I7.** Absent "by the source", though no read of the key that found nothing, and came back with that, belongs to this question or to one that was
-    /// open together with it; or the question was a fresh one, and none looked after it was asked.
+    /// **I7.** Absent "by the source", though no read of the key that found nothing, and came back with that, belongs to this question or to one that
+    /// was open together with it; or the question was a fresh one, and none looked after it was asked.
     FromNothing,
     /// **I8.** Everything is settled and resolved, and something is still pending, or a fence still up.
     Pending,

@@ -1,14 +1,15 @@
-//! A deterministic simulation of the protocol: the real gate, negative cache, store and rebuild, under a seeded scheduler, against a simulated database.
+//! A deterministic simulation of the protocol: the real gate, negative cache, store and rebuild, under a seeded scheduler, against a simulated
+//! database.
 //!
 //! Not a model: what is played is the code that ships, with nothing replaced but the two ends, the database and the clock. Every actor is a coroutine
-//! on one thread ([`sched`]), and each `sync::point` of the protocol is a place where another may go on, so a create can be cut between registering and
-//! raising its fence while a rebuild runs from publication to swap. The database ([`world`]) knows transactions whose COMMIT lands after their client has
-//! given up, reads that are slow, fail, hang and panic, and scans over snapshots, pages and lagging replicas. [`check`] holds every answer against what
-//! the database really had; each of its [`Kind`](check::Kind)s is a definition. [`scenarios`] lists the mixes, [`stage`] plays one, [`tests`] says that
-//! they hold, [`actors`] and [`writers`] are who acts, [`ports`] is what the real code is plugged into.
+//! on one thread ([`sched`]), and each `sync::point` of the protocol is a place where another may go on, so a create can be cut between registering
+//! and raising its fence while a rebuild runs from publication to swap. The database ([`world`]) knows transactions whose COMMIT lands after their
+//! client has given up, reads that are slow, fail, hang and panic, and scans over snapshots, pages and lagging replicas. [`check`] holds every answer
+//! against what the database really had; each of its [`Kind`](check::Kind)s is a definition. [`scenarios`] lists the mixes, [`stage`] plays one,
+//! [`tests`] says that they hold, [`actors`] and [`writers`] are who acts, [`ports`] is what the real code is plugged into.
 //!
-//! That it would notice is shown by [`mutants`]: each rule switched off alone lets some scenario say "absent" of an acknowledged key (I1), to a caller,
-//! through the public answers. Measured over 6,000 seeds:
+//! That it would notice is shown by [`mutants`]: each rule switched off alone lets some scenario say "absent" of an acknowledged key (I1), to a
+//! caller, through the public answers. Measured over 6,000 seeds:
 //!
 //! ```text
 //! rule                       without it                                                  scenario            first seed   one seed in
@@ -31,12 +32,13 @@
 //! ```
 //!
 //! Equivalent, so they show nowhere:
-//! * `JoinWithoutRevalidation` alone. A rider boards a flight only while its leader's token is valid, so at an instant at which no create has begun since
-//!   the token was captured. If the leader has read by then, and found nothing, the key is absent at that instant; if it reads later, at that later one.
-//!   Either lies within the rider's own lookup, so what the rider is told was true while it asked. `JoinWithoutLook` alone: the same, with the instant
-//!   of the validation after the landing. One of the two is enough; the gate's own look at the evidence is a third, for other loaders.
-//! * `PendingIgnored` under `create_with` alone: settling moves the sequence number, which kills the token before the acknowledgement. It shows because a
-//!   success may be passed on before its guard is settled (R4), and because a client can see for itself a row whose outcome nobody reported.
+//! * `JoinWithoutRevalidation` alone. A rider boards a flight only while its leader's token is valid, so at an instant at which no create has begun
+//!   since the token was captured. If the leader has read by then, and found nothing, the key is absent at that instant; if it reads later, at that
+//!   later one. Either lies within the rider's own lookup, so what the rider is told was true while it asked. `JoinWithoutLook` alone: the same, with
+//!   the instant of the validation after the landing. One of the two is enough; the gate's own look at the evidence is a third, for other loaders.
+//! * `PendingIgnored` under `create_with` alone: settling moves the sequence number, which kills the token before the acknowledgement. It shows
+//!   because a success may be passed on before its guard is settled (R4), and because a client can see for itself a row whose outcome nobody
+//!   reported.
 //!
 //! What it does not see: the memory model (one thread, so everything is sequentially consistent; loom has that part), cuts inside a lock's critical
 //! section, which are one step, and stripes that saturate, which takes 65,535 creates at once.

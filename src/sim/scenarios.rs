@@ -1,7 +1,7 @@
 //! The scenarios: settings, and mixes of actors.
 //!
-//! Within a scenario each seed draws anew how many keys and fences there are, how slow and how faulty the source is, how restless the scheduler, which
-//! rows exist at the start and which keys the filter claims.
+//! Within a scenario each seed draws anew how many keys and fences there are, how slow and how faulty the source is, how restless the scheduler,
+//! which rows exist at the start and which keys the filter claims.
 
 use super::actors::{Gate, clock, linger, network, reader, rebuilder, resolver};
 use super::ports::{Database, Probed, Scan, Shelf};

@@ -79,8 +79,8 @@ fn the_simulation_gets_into_every_corner() {
             play(scenario, &[], seed).counters.iter().for_each(|(name, count)| *sums.entry(name).or_default() += count);
         }
     }
-    // A store in memory cannot be undecodable, the negative cache offers no evidence that it has not checked just before, and a handful of keys fills no
-    // filter.
+    // A store in memory cannot be undecodable, the negative cache offers no evidence that it has not checked just before, and a handful of keys fills
+    // no filter.
     let never = ["gate_decode_errors_total", "gate_evidence_refused_total", "gate_filter_switched_off_total", "gate_wrong_absent_total"];
     let missed: Vec<_> = sums.iter().filter(|(name, count)| **count == 0 && !never.contains(name)).collect();
     assert!(missed.is_empty(), "{missed:?}\nof {sums:#?}");

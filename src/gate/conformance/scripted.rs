@@ -17,7 +17,8 @@ pub enum Hold {
     AfterRead,
 }
 
-/// A source of truth for tests: rows in memory, and reads that can be held at a point, failed, made to panic, and counted. Clones are the same source.
+/// A source of truth for tests: rows in memory, and reads that can be held at a point, failed, made to panic, and counted. Clones are the same
+/// source.
 ///
 /// It is a [`Source`] and a [`KeySource`]. Its rows change behind the back of any gate: announce what should be announced.
 ///
