@@ -16,6 +16,6 @@ run() {
     [ "$passed" -ge "$least" ] || { echo "test: only $passed tests passed with '$*', at least $least were expected" >&2; exit 1; }
     echo "test: $passed passed with '${*:-default features}'"
 }
-run "${ABSENTIA_LEAST_TESTS_NONE:-40}" --no-default-features
-run "${ABSENTIA_LEAST_TESTS:-60}"
-run "${ABSENTIA_LEAST_TESTS_ALL:-60}" --all-features
+run "${ABSENTIA_LEAST_TESTS_NONE:-55}" --no-default-features
+run "${ABSENTIA_LEAST_TESTS:-190}"
+run "${ABSENTIA_LEAST_TESTS_ALL:-200}" --all-features

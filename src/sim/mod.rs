@@ -19,16 +19,16 @@
 //! R1 (iii) building bits     BeginWithoutBuildingBits                                    rebuilds                     7            13
 //! R1 pending before bits     PendingAfterBits                                            rebuilds                    17            19
 //! R2 token compared          TokenNotCompared                                            hot key                    115           261
-//! R2 pending is 0            PendingIgnored                                              hot key                      2            55
+//! R2 pending is 0            PendingIgnored                                              hot key                     39            61
 //! R3 flights validated       JoinWithoutRevalidation + JoinWithoutLook                   hot key                    152            82
 //! Advisory: join next        AdvisoryRevalidates                                         advisory                   259           333
 //! R8 pending copied          RebuildWithoutCopy                                          rebuilds                     1             5
-//! R8 copy before scan        CopyAfterScan                                               rebuilds                   202            85
+//! R8 copy before scan        CopyAfterScan                                               rebuilds                   202            82
 //! R8 cursor after publish    a key source whose snapshot is older than its rebuild       rebuilds                    15            18
-//! distrust is lasting        OneShotDistrust                                             import                      38            17
-//! unknown is not aborted     ErrTakenAsAborted                                           unknown outcomes            61           109
+//! distrust is lasting        OneShotDistrust                                             import                      13            15
+//! unknown is not aborted     ErrTakenAsAborted                                           unknown outcomes            32           113
 //! ready: new epoch           ReadyInOldEpoch                                             successor                  105           500
-//! distrust outlives the lag  LagForgotten                                                lagging import             201           273
+//! distrust outlives the lag  LagForgotten                                                lagging import              27           214
 //! ```
 //!
 //! Equivalent, so they show nowhere:
