@@ -54,6 +54,8 @@ mod negative;
 #[cfg(feature = "gate")]
 mod time;
 
+/// The answers of a batch: one bit a key, in order.
+pub use bitvec::vec::BitVec;
 pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder};
 pub use key::{HasherFingerprint, HasherId, Key, KeyEncoding, KeyHash, KeyHasher};
 pub use params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, MIN_FPR, ParamError};

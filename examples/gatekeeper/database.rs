@@ -54,6 +54,8 @@ pub(crate) struct Reads {
 #[derive(Clone)]
 pub(crate) struct Database {
     path: Arc<Path>,
+    /// How many names it was created with.
+    pub(crate) names: u64,
     idle: Arc<Mutex<Vec<Connection>>>,
     writer: Arc<Mutex<Connection>>,
     number: Arc<AtomicU64>,
@@ -75,7 +77,14 @@ impl Database {
             }
         }
         load.commit()?;
-        Ok(Self { path: path.into(), idle: Arc::default(), writer: Arc::new(Mutex::new(writer)), number: Arc::default(), reads: Arc::default() })
+        Ok(Self {
+            path: path.into(),
+            names: names.len() as u64,
+            idle: Arc::default(),
+            writer: Arc::new(Mutex::new(writer)),
+            number: Arc::default(),
+            reads: Arc::default(),
+        })
     }
 
     pub(crate) fn lock_file(&self) -> PathBuf {

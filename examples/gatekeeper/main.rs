@@ -61,7 +61,8 @@ impl Gatekeeper {
         let (store, counters) = (MemoryStore::new(), Arc::new(Counters::new()));
         let cache = NegativeCache::builder(database.clone(), store.clone()).build()?;
         let only_us = Exclusivity::file_lock(database.lock_file())?.first_start(); // the database is a minute old: nobody was here before
-        let gate = ExistenceGate::builder(cache).coverage(Coverage::Exclusive(only_us)).fpr(options.fpr).observer(counters.clone()).build()?;
+        let gate = ExistenceGate::builder(cache).coverage(Coverage::Exclusive(only_us)).fpr(options.fpr).expected_keys(database.names);
+        let gate = gate.observer(counters.clone()).build()?;
         Ok(Self { gate, store, counters, database, with_filter })
     }
 }

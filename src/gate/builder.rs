@@ -45,7 +45,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
             observer: None,
             fpr: 0.01,
             delta_share: 0.1,
-            expected_keys: 0,
+            expected_keys: 1 << 16,
             growth: 1.1,
             fpr_limit: None,
             lane: LaneConfig::default(),
@@ -69,7 +69,8 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// About how many keys exist. Only saves a second scan at the first rebuild, which would otherwise begin small.
+    /// About how many keys exist (default 65,536): no generation is sized for fewer. Where there are more, the first rebuild scans twice, and later
+    /// ones go by the count of the last.
     pub fn expected_keys(mut self, keys: u64) -> Self {
         self.expected_keys = keys;
         self

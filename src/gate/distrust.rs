@@ -17,6 +17,17 @@ pub struct DistrustGuard<K, V> {
 
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// Distrusts the gate for as long as the guard lives, and its filter until the next rebuild after that.
+    ///
+    /// ```
+    /// # use absentia::*;
+    /// # async fn copy_from_csv() {}
+    /// # async fn example<S: KeySource<String>>(gate: &ExistenceGate<String, u64>, source: &S) -> Result<(), RebuildError> {
+    /// let doubt = gate.distrust(); // before the first row is committed
+    /// copy_from_csv().await; // writes behind the gate's back
+    /// drop(doubt); // after the last one
+    /// gate.rebuild(source).await?; // trusted again; a Rebuilder does this by itself
+    /// # Ok(()) }
+    /// ```
     pub fn distrust(&self) -> DistrustGuard<K, V> {
         self.inner.core.begin_distrust();
         DistrustGuard { gate: Some(self.clone()) }

@@ -77,7 +77,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         let began = core.clock.now();
         let before = core.state.load().current.as_ref().map(|generation| (generation.rows, generation.delta_keys()));
         let settings = &self.inner.settings;
-        let mut expected = before.map_or(settings.expected_keys, |(rows, created)| rows.saturating_add(created)).max(1);
+        let mut expected = before.map_or(0, |(rows, created)| rows.saturating_add(created)).max(settings.expected_keys).max(1);
         let mut capacity = 0;
         for scans in 1..=MAX_SCANS {
             capacity = (expected as f64 * settings.growth).ceil() as u64;
@@ -130,7 +130,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         if !rule_off!(CopyAfterScan) {
             core.copy_pending(&published.building);
         }
-        let mut sink = KeySink::new(&core.hasher, base, capacity);
+        let mut sink = KeySink::new(&core.hasher, base, capacity, core.observer.as_deref());
         let scanned = source.scan(&mut sink).await.map_err(|error| RebuildError::Scan(error.into()))?;
         point("rebuild: scanned");
         if rule_off!(CopyAfterScan) {

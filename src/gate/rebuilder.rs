@@ -73,6 +73,18 @@ impl RebuilderConfig {
 }
 
 /// Rebuilds a gate on a schedule.
+///
+/// ```
+/// # use absentia::*;
+/// # fn example<S: KeySource<String> + 'static>(gate: ExistenceGate<String, u64>, source: S) {
+/// let config = RebuilderConfig::default().every(std::time::Duration::from_secs(300));
+/// let rebuilder = Rebuilder::new(gate, source, config);
+/// tokio::spawn(rebuilder.run(|result| match result {
+///     Ok(rebuilt) => println!("{} keys, trusted: {}", rebuilt.rows, rebuilt.trusted),
+///     Err(error) => eprintln!("rebuild failed, the filter before it serves on: {error}"),
+/// })); // abort the task to stop
+/// # }
+/// ```
 pub struct Rebuilder<K, V, S> {
     gate: ExistenceGate<K, V>,
     source: S,

@@ -2,7 +2,7 @@
 
 use crate::filter::{Insert, Membership};
 use crate::key::{Key, KeyHash, KeyHasher};
-use crate::loader::BoxError;
+use crate::loader::{BoxError, Event, Observer};
 use std::borrow::Borrow;
 use std::fmt;
 use std::future::Future;
@@ -66,6 +66,9 @@ pub trait KeySource<K>: Send + Sync {
 /// How many scanned keys are kept to be looked up again in the finished filter.
 const SAMPLES: usize = 1024;
 
+/// After so many keys the observer hears of it.
+const PROGRESS: u64 = 1 << 16;
+
 /// Takes the keys of a scan.
 pub struct KeySink<'a, K> {
     hasher: &'a KeyHasher,
@@ -75,12 +78,19 @@ pub struct KeySink<'a, K> {
     /// Every `stride`-th key, thinned out whenever there are too many.
     samples: Vec<KeyHash>,
     stride: u64,
+    observer: Option<&'a dyn Observer>,
     keys: PhantomData<fn(K)>,
 }
 
 impl<'a, K> KeySink<'a, K> {
-    pub(super) fn new(hasher: &'a KeyHasher, base: Box<dyn Insert>, capacity: u64) -> Self {
-        Self { hasher, base, capacity, rows: 0, samples: Vec::new(), stride: 1, keys: PhantomData }
+    pub(super) fn new(hasher: &'a KeyHasher, base: Box<dyn Insert>, capacity: u64, observer: Option<&'a dyn Observer>) -> Self {
+        Self { hasher, base, capacity, rows: 0, samples: Vec::new(), stride: 1, observer, keys: PhantomData }
+    }
+
+    fn report(&self, keys: u64) {
+        if let Some(observer) = self.observer {
+            observer.record(&Event::Scanned { keys });
+        }
     }
 
     /// Adds a key. Cost: one hash and one line of the filter.
@@ -92,6 +102,9 @@ impl<'a, K> KeySink<'a, K> {
         Q: Key + ?Sized,
     {
         self.rows += 1;
+        if self.rows.is_multiple_of(PROGRESS) {
+            self.report(PROGRESS);
+        }
         if self.outgrown() {
             return;
         }
@@ -123,6 +136,7 @@ impl<'a, K> KeySink<'a, K> {
 
     /// The filled filter, and the samples.
     pub(super) fn finish(self) -> (Arc<dyn Membership>, Vec<KeyHash>) {
+        self.report(self.rows % PROGRESS);
         (self.base.freeze(), self.samples)
     }
 }

@@ -77,6 +77,11 @@ pub enum Event {
     DecodeError,
     /// The filter said maybe, and a read of the source for this lookup said no.
     FilterFalsePositive,
+    /// A rebuild has scanned so many more keys: told every 65,536 keys, and at the end of the scan.
+    Scanned {
+        /// Keys since it was last told.
+        keys: u64,
+    },
     /// A rebuilt generation was swapped in.
     Swapped {
         /// Keys that its scan saw.
@@ -106,7 +111,7 @@ pub trait Observer: Send + Sync {
     fn record(&self, event: &Event);
 }
 
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "gate_lookups_total{outcome=\"present\",proof=\"source\"}",
     "gate_lookups_total{outcome=\"present\",proof=\"cache\"}",
     "gate_lookups_total{outcome=\"absent\",proof=\"filter\"}",
@@ -135,6 +140,7 @@ const NAMES: [&str; 28] = [
     "gate_evidence_refused_total",
     "gate_filter_switched_off_total",
     "gate_lock_lost_total",
+    "gate_filter_scanned_keys_total",
 ];
 
 /// Counting stripes, so that threads on different cores do not share a cache line.
@@ -144,6 +150,16 @@ const STRIPES: usize = 8;
 struct Stripe([AtomicU64; NAMES.len()]);
 
 /// Counts every [`Event`] in memory, under the names of the metrics table.
+///
+/// ```
+/// # use absentia::*;
+/// # use std::sync::Arc;
+/// # fn example(builder: GateBuilder<String, u64>) -> Result<(), BuildError> {
+/// let counters = Arc::new(Counters::new());
+/// let gate = builder.observer(counters.clone()).build()?;
+/// let page: String = counters.iter().map(|(name, count)| format!("{name} {count}\n")).collect(); // Prometheus' text format
+/// # let _ = (gate, page); Ok(()) }
+/// ```
 ///
 /// Counting costs an atomic addition that is mostly uncontended, and a second one for a read of the source. Reading sums the stripes and is not a
 /// snapshot of one instant.
@@ -205,12 +221,20 @@ impl Observer for Counters {
     fn record(&self, event: &Event) {
         thread_local!(static STRIPE: usize = stripe_of_this_thread());
         // ORDERING: Relaxed: counters order nothing.
-        self.stripes[STRIPE.with(|s| *s)].0[index(event)].fetch_add(1, Ordering::Relaxed);
+        self.stripes[STRIPE.with(|s| *s)].0[index(event)].fetch_add(amount(event), Ordering::Relaxed);
         if let Event::SourceLoad { took, .. } = event {
             let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             // ORDERING: Relaxed: counters order nothing.
             self.source_nanos.fetch_add(nanos, Ordering::Relaxed);
         }
+    }
+}
+
+/// What an event adds to its counter.
+const fn amount(event: &Event) -> u64 {
+    match event {
+        Event::Scanned { keys } => *keys,
+        _ => 1,
     }
 }
 
@@ -239,6 +263,7 @@ fn index(event: &Event) -> usize {
         Event::EvidenceRefused => 25,
         Event::SwitchedOff => 26,
         Event::LockLost => 27,
+        Event::Scanned { .. } => 28,
     }
 }
 

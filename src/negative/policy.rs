@@ -123,6 +123,18 @@ impl Default for Jitter {
 }
 
 /// Lifetimes that fit together.
+///
+/// ```
+/// use absentia::{Jitter, NegativeTtl, PositiveTtl, TtlError, TtlPolicy};
+/// use std::time::Duration;
+///
+/// let (minute, five) = (Duration::from_secs(60), Duration::from_secs(300));
+/// let policy = TtlPolicy::new(PositiveTtl::new(five)?, NegativeTtl::new(minute)?, Jitter::default())?;
+/// let too_long = TtlPolicy::new(PositiveTtl::new(minute)?, NegativeTtl::new(minute)?, Jitter::default());
+/// assert!(matches!(too_long, Err(TtlError::NegativeTooLong { .. })));
+/// # let _ = policy;
+/// # Ok::<(), TtlError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TtlPolicy {
     positive: PositiveTtl,

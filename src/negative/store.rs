@@ -124,6 +124,12 @@ impl<K: Sync, V: 'static, S: Store<K, V>> DynStore<K, V> for S {
     }
 }
 
+impl<K, V> fmt::Debug for dyn DynStore<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DynStore")
+    }
+}
+
 impl<K: Sync, V: Send + 'static> Store<K, V> for Box<dyn DynStore<K, V>> {
     async fn get(&self, key: Hashed<'_, K>) -> Result<Option<Entry<V>>, StoreError> {
         (**self).get_boxed(key).await

@@ -28,6 +28,7 @@ const JOINS: &str = "gate_flight_joins_total";
 const NOT_VALIDATED: &str = "gate_flight_revalidations_total{result=\"failed\"}";
 const TAKEOVERS: &str = "gate_flight_takeovers_total";
 const FALSE_POSITIVES: &str = "gate_filter_false_positives_total";
+const SCANNED: &str = "gate_filter_scanned_keys_total";
 const SWAPPED: &str = "gate_filter_swaps_total{result=\"swapped\"}";
 const SWAP_FAILED: &str = "gate_filter_swaps_total{result=\"failed\"}";
 const EPOCHS: &str = "gate_epoch_changes_total";
@@ -64,6 +65,7 @@ fn a_quiet_day() {
         (TIMEOUT, 1),
         (STORED, 1),
         (FALSE_POSITIVES, 1),
+        (SCANNED, 20), // Ten rows, and once more because they outgrew the first guess.
         (SWAPPED, 1),
     ];
     assert_eq!(counted(&world), BTreeMap::from(expected));
@@ -74,7 +76,7 @@ fn a_quiet_day() {
 fn a_day_of_races() {
     let world = World::exclusive().rebuilt(0..10);
     let before = counted(&world);
-    assert_eq!(before, BTreeMap::from([(SWAPPED, 1)]));
+    assert_eq!(before, BTreeMap::from([(SCANNED, 20), (SWAPPED, 1)]));
     // A create is pending: not stored.
     let guard = world.gate.begin_create(&50);
     assert!(world.lookup(50).is_absent());
@@ -113,6 +115,7 @@ fn a_day_of_races() {
         (TAKEOVERS, 1),
         (FALSE_POSITIVES, 3),
         (EXPIRED, 1),
+        (SCANNED, 20), // Ten rows, and once more because they outgrew the first guess.
         (SWAPPED, 1),
     ];
     assert_eq!(counted(&world), BTreeMap::from(expected));
@@ -135,6 +138,7 @@ fn a_day_on_which_trust_is_lost() {
         (FOUND, 1),
         (NOT_FOUND, 2),
         (STORED, 2),
+        (SCANNED, 30),
         (SWAPPED, 2),
         (SWAP_FAILED, 1),
         (EPOCHS, 2), // The end of the distrust, and the wrong absence.
@@ -172,7 +176,9 @@ fn an_observer_hears_of_swaps_with_their_size_and_of_a_switch_off() {
     let world = World::with(only_creator(), |b| b.observer(heard.clone()).fpr_limit(0.2)).rebuilt(0..10);
     (100..30_000).for_each(|id| world.create(id, "row"));
     let events = heard.0.lock().unwrap().clone();
-    assert!(matches!(events[..], [Event::Swapped { keys: 10, .. }, Event::SwitchedOff]), "{events:?}");
+    let [Event::Scanned { keys: 10 }, Event::Scanned { keys: 10 }, Event::Swapped { keys: 10, .. }, Event::SwitchedOff] = events[..] else {
+        panic!("{events:?}");
+    };
 }
 
 #[test]

@@ -120,7 +120,9 @@ impl World {
     pub(crate) fn with(coverage: Coverage, settings: impl FnOnce(GateBuilder<u64, String>) -> GateBuilder<u64, String>) -> Self {
         let (db, store, (clock, hand), counters) = (Db::new(), MemoryStore::new(), Clock::mock(), Arc::new(Counters::new()));
         let cache = NegativeCache::builder(db.clone(), store.clone()).build().unwrap();
-        let builder = ExistenceGate::builder(cache).coverage(coverage).clock(clock).observer(counters.clone()).fence_stripes(1 << 12);
+        // Small on purpose: most rebuilds here outgrow their first guess, and filters for created keys fill up.
+        let builder =
+            ExistenceGate::builder(cache).coverage(coverage).clock(clock).observer(counters.clone()).fence_stripes(1 << 12).expected_keys(1);
         // A seed of our own: a test that asks for a key that is not there must not meet a false positive once in a hundred runs.
         let builder = builder.hasher(KeyHasher::xxh3(0x5EED));
         let gate = settings(builder).build().unwrap();
