@@ -16,42 +16,31 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
-pub(crate) struct Generation {
-    pub(crate) id: u64,
-    base: Arc<dyn Membership>,
-    /// Of the base, which does not change any more; estimating it costs a pass over it.
-    base_fpr: f64,
-    delta: Arc<dyn InsertShared>,
-    /// Rows that the scan saw.
-    pub(crate) rows: u64,
-    pub(crate) built: Timestamp,
+/// The filter that takes creates, first of a building generation and then of the same one serving.
+pub(crate) struct Delta {
+    filter: Arc<dyn InsertShared>,
+    /// Somebody has set bits, or is about to. While nobody has, readers need not ask.
+    touched: AtomicBool,
+    /// Keys that were new to it.
     inserts: AtomicU64,
-    /// Creates, whether new to the filter or not.
+    /// Creates, whether new to it or not: a full filter finds nothing new any more, and that count would stand still.
     creates: AtomicU64,
-    switched_off: AtomicBool,
 }
 
-impl Generation {
-    pub(crate) fn new(building: &Building, base: Arc<dyn Membership>, rows: u64, built: Timestamp) -> Self {
-        let delta = Arc::clone(&building.delta);
-        let base_fpr = base.estimated_fpr();
-        // ORDERING: Relaxed: a count, not a signal.
-        let inserts = AtomicU64::new(building.inserts.load(Ordering::Relaxed));
-        Self { id: building.id, base, base_fpr, delta, rows, built, inserts, creates: AtomicU64::new(0), switched_off: AtomicBool::new(false) }
+impl Delta {
+    fn new(filter: Arc<dyn InsertShared>) -> Self {
+        Self { filter, touched: AtomicBool::new(false), inserts: AtomicU64::new(0), creates: AtomicU64::new(0) }
     }
 
-    #[inline]
-    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
-        self.base.contains_hash(hash) || self.delta.contains_hash(hash)
-    }
-
-    pub(crate) fn contains_batch(&self, hashes: &[KeyHash]) -> bitvec::vec::BitVec {
-        self.base.contains_hash_batch(hashes) | self.delta.contains_hash_batch(hashes)
-    }
-
-    /// Adds a key to the delta. Returns how many creates it has seen: a full delta finds nothing new any more, so that count would stand still.
-    pub(crate) fn insert(&self, hash: KeyHash) -> u64 {
-        if self.delta.insert_hash_shared(hash) {
+    /// Adds a key, and returns how many creates that makes.
+    fn insert(&self, hash: KeyHash) -> u64 {
+        // Before the bits, so before the COMMIT and the acknowledgement: a lookup that must see the bits sees this.
+        // ORDERING: Relaxed: the reader that counts comes after the acknowledgement, which comes after this store or this load of its value; coherence
+        // shows it true from then on.
+        if !self.touched.load(Ordering::Relaxed) {
+            self.touched.store(true, Ordering::Relaxed);
+        }
+        if self.filter.insert_hash_shared(hash) {
             // ORDERING: Relaxed: a count, not a signal.
             self.inserts.fetch_add(1, Ordering::Relaxed);
         }
@@ -59,32 +48,82 @@ impl Generation {
         self.creates.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(crate) fn delta_keys(&self) -> u64 {
+    #[inline]
+    fn is_untouched(&self) -> bool {
+        // ORDERING: Relaxed, see `insert`.
+        !self.touched.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn contains(&self, hash: KeyHash) -> bool {
+        !self.is_untouched() && self.filter.contains_hash(hash)
+    }
+
+    fn keys(&self) -> u64 {
         // ORDERING: Relaxed: a count, not a signal.
         self.inserts.load(Ordering::Relaxed)
     }
+}
+
+pub(crate) struct Generation {
+    pub(crate) id: u64,
+    base: Arc<dyn Membership>,
+    /// Of the base, which does not change any more; estimating it costs a pass over it.
+    base_fpr: f64,
+    delta: Arc<Delta>,
+    /// Rows that the scan saw.
+    pub(crate) rows: u64,
+    pub(crate) built: Timestamp,
+    switched_off: AtomicBool,
+}
+
+impl Generation {
+    pub(crate) fn new(building: &Building, base: Arc<dyn Membership>, rows: u64, built: Timestamp) -> Self {
+        let base_fpr = base.estimated_fpr();
+        let delta = Arc::clone(&building.delta);
+        Self { id: building.id, base, base_fpr, delta, rows, built, switched_off: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        self.base.contains_hash(hash) || self.delta.contains(hash)
+    }
+
+    pub(crate) fn contains_batch(&self, hashes: &[KeyHash]) -> bitvec::vec::BitVec {
+        let claimed = self.base.contains_hash_batch(hashes);
+        if self.delta.is_untouched() { claimed } else { claimed | self.delta.filter.contains_hash_batch(hashes) }
+    }
+
+    /// Adds a key to the delta, and returns how many creates that makes.
+    pub(crate) fn insert(&self, hash: KeyHash) -> u64 {
+        self.delta.insert(hash)
+    }
+
+    pub(crate) fn delta_keys(&self) -> u64 {
+        self.delta.keys()
+    }
 
     pub(crate) fn delta_capacity(&self) -> u64 {
-        self.delta.capacity()
+        self.delta.filter.capacity()
     }
 
     /// How many more keys may be created before it is saturated.
     pub(crate) fn room(&self) -> u64 {
-        self.delta.capacity().saturating_sub(self.delta_keys())
+        self.delta_capacity().saturating_sub(self.delta_keys())
     }
 
     /// More keys were created than the delta was sized for: the rate of false positives rises from here on.
     pub(crate) fn is_saturated(&self) -> bool {
-        self.delta_keys() > self.delta.capacity()
+        self.delta_keys() > self.delta_capacity()
     }
 
     /// The chance that either filter claims a key that is in neither. Costs a pass over the delta.
     pub(crate) fn estimated_fpr(&self) -> f64 {
-        1.0 - (1.0 - self.base_fpr) * (1.0 - self.delta.estimated_fpr())
+        1.0 - (1.0 - self.base_fpr) * (1.0 - self.delta.filter.estimated_fpr())
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.base.memory_bytes() + self.delta.memory_bytes()
+        self.base.memory_bytes() + self.delta.filter.memory_bytes()
     }
 
     /// True for the call that switches it off.
@@ -103,26 +142,22 @@ impl Generation {
 /// A generation that a rebuild is filling.
 pub(crate) struct Building {
     pub(crate) id: u64,
-    delta: Arc<dyn InsertShared>,
-    inserts: AtomicU64,
+    delta: Arc<Delta>,
     /// The epoch in which it was published. Restores trust only if that is still the epoch at the swap.
     pub(crate) epoch: u64,
 }
 
 impl Building {
     pub(crate) fn new(id: u64, delta: Arc<dyn InsertShared>, epoch: u64) -> Self {
-        Self { id, delta, inserts: AtomicU64::new(0), epoch }
+        Self { id, delta: Arc::new(Delta::new(delta)), epoch }
     }
 
     pub(crate) fn insert(&self, hash: KeyHash) {
-        if self.delta.insert_hash_shared(hash) {
-            // ORDERING: Relaxed: a count, not a signal.
-            self.inserts.fetch_add(1, Ordering::Relaxed);
-        }
+        self.delta.insert(hash);
     }
 
     pub(crate) fn contains(&self, hash: KeyHash) -> bool {
-        self.delta.contains_hash(hash)
+        self.delta.contains(hash)
     }
 }
 
