@@ -11,7 +11,7 @@
 use super::ExistenceGate;
 use super::rebuild::caught;
 use crate::key::KeyHash;
-use crate::loader::{CacheKey, CacheValue, Event, Freshness, Hashed};
+use crate::loader::{CacheKey, CacheValue, Event, Evidence, Freshness, Hashed, Loaded, Origin};
 use crate::sync::lock;
 use crate::time::Timestamp;
 use hashbrown::HashTable;
@@ -139,7 +139,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         Resolution { resolved, remaining: lock(&self.inner.unresolved).len() }
     }
 
-    /// One read of the primary, after which the outcome is final. What it finds does not matter, that it answers does.
+    /// One read of the primary, after which the outcome is final. What it finds does not matter, that it was read does: a loader that answers from
+    /// memory all the same settles nothing.
     async fn ask_primary(&self, key: &K, hash: KeyHash) -> bool {
         let mut context = self.context(hash);
         context.freshness = Freshness::Fresh;
@@ -150,7 +151,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             self.inner.loader.forget_boxed(Hashed { key, hash }, &context).await;
             asked
         });
-        matches!(asked.await, Ok(Some(Ok(_))))
+        let Ok(Some(Ok(found))) = asked.await else { return false };
+        matches!(found, Loaded::Present { origin: Origin::Source | Origin::Replica, .. } | Loaded::Absent(Evidence::Read))
     }
 }
 

@@ -89,6 +89,35 @@ fn a_read_that_panics_keeps_its_key_and_no_other() {
     assert_eq!(resolve(&world), (1, 0));
 }
 
+/// The resolver used to take any answer for a read of the primary.
+#[test]
+fn an_answer_from_memory_settles_nothing() {
+    struct Remembers(Loaded<String>);
+    impl Loader<u64, String> for Remembers {
+        async fn load(&self, _: &u64, _: &LoadContext<'_>) -> Result<Loaded<String>, Cause> {
+            Ok(self.0.clone())
+        }
+    }
+    let present = |origin| Loaded::Present { value: "row".to_owned(), origin };
+    let remembered = Evidence::Remembered { token: Token::unusable(), read_began: Timestamp::default() };
+    let shared = Evidence::Shared { token: Token::unusable() };
+    let cases = [
+        (present(Origin::Memory), 0),
+        (Loaded::Absent(remembered), 0),
+        (Loaded::Absent(shared), 0),
+        (present(Origin::Source), 1),
+        (present(Origin::Replica), 1),
+        (Loaded::Absent(Evidence::Read), 1),
+    ];
+    for (answer, resolved) in cases {
+        let (clock, hand) = Clock::mock();
+        let gate = ExistenceGate::builder(Remembers(answer.clone())).coverage(only_creator()).clock(clock).build().unwrap();
+        drop(gate.begin_create(&77));
+        hand.advance(secs(30));
+        assert_eq!(now(gate.resolve_unknown()), Resolution { resolved, remaining: 1 - resolved }, "{answer:?}");
+    }
+}
+
 /// Each attempt used to stand there by itself, so that retries during an outage grew without bound.
 #[test]
 fn a_key_whose_write_fails_again_and_again_stands_there_once() {
