@@ -42,6 +42,7 @@ mod params;
 #[cfg(all(test, feature = "gate", not(absentia_loom)))]
 mod sim;
 mod sync;
+mod sys;
 
 #[cfg(feature = "gate")]
 mod fence;

@@ -7,8 +7,8 @@ use std::fmt;
 /// The memory limit of a filter when the builder names none: 64 GiB, so that a capacity with a few zeros too many is an error and not a dead machine.
 pub const DEFAULT_MEMORY_LIMIT: u64 = 64 << 30;
 
-/// The smallest false-positive rate that one 512-bit line a key is sized for. Below it the blocked layout needs several times the bits of the
-/// classical rule, and the sizing sum loses digits to cancellation.
+/// The smallest false-positive rate that a filter is sized for. One 512-bit line a key takes 1.7 times the bits of the classical rule there, and
+/// below it the sizing sum would lose its last three digits to cancellation. Two lines a key could go lower; one limit holds for both.
 pub const MIN_FPR: f64 = 1e-8;
 
 /// A false-positive rate: strictly between 0 and 1, and not below [`MIN_FPR`].
@@ -78,6 +78,13 @@ pub enum ParamError {
         /// The limit in force.
         limit: u64,
     },
+    /// The memory that was given holds no filter of this kind.
+    MemoryTooSmall {
+        /// Bytes that were given.
+        given: u64,
+        /// The least that would do.
+        needed: u64,
+    },
     /// The allocator refused.
     OutOfMemory {
         /// Bytes that were asked for.
@@ -93,6 +100,7 @@ impl fmt::Display for ParamError {
             Self::FprOutOfRange { requested } => write!(f, "false-positive rate: asked for {requested}, must be above 0 and below 1"),
             Self::FprTooSmall { requested, smallest } => write!(f, "false-positive rate: asked for {requested:e}, the smallest is {smallest:e}"),
             Self::TooLarge { needed, limit } => write!(f, "filter memory: needs {needed} bytes, the limit is {limit}"),
+            Self::MemoryTooSmall { given, needed } => write!(f, "filter memory: given {given} bytes, at least {needed} are needed"),
             Self::OutOfMemory { needed } => write!(f, "filter memory: the allocator refused {needed} bytes"),
             Self::NoEntropy => f.write_str("hash seed: the operating system gave no random bytes"),
         }

@@ -5,29 +5,34 @@
 //! simulated scheduler may run somebody else, and `rule_off!`, a rule that a test can switch off to see the simulation fail without it. Outside
 //! this crate's own unit tests both compile to nothing.
 
+#[cfg(all(feature = "gate", not(absentia_loom)))]
+pub(crate) use std::sync::atomic::AtomicBool;
 #[cfg(not(absentia_loom))]
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
-#[cfg(all(feature = "gate", not(absentia_loom)))]
-pub(crate) use std::sync::{Mutex, MutexGuard, atomic::AtomicBool};
+#[cfg(all(any(feature = "gate", feature = "rayon"), not(absentia_loom)))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
 
+#[cfg(all(feature = "gate", absentia_loom))]
+pub(crate) use loom::sync::atomic::AtomicBool;
 #[cfg(absentia_loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(all(feature = "gate", absentia_loom))]
-pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicBool};
+#[cfg(all(any(feature = "gate", feature = "rayon"), absentia_loom))]
+pub(crate) use loom::sync::{Mutex, MutexGuard};
 
 #[cfg(feature = "gate")]
-pub(crate) use gate::{Swap, lock, try_lock};
+pub(crate) use gate::{Swap, try_lock};
+
+/// Locks, and goes on after a poisoning: what a panicking `Clone` or `Eq` of a user's key leaves behind is a structure that is still consistent,
+/// because every critical section here changes its structure in one step.
+#[cfg(any(feature = "gate", feature = "rayon"))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 #[cfg(feature = "gate")]
 mod gate {
     use super::{Mutex, MutexGuard};
     use std::sync::{Arc, TryLockError};
-
-    /// Locks, and goes on after a poisoning: what a panicking `Clone` or `Eq` of a user's key leaves behind is a cache that is still consistent,
-    /// because every critical section here changes its structure in one step.
-    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
 
     /// [`lock`], where nobody else holds it.
     pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {

@@ -210,8 +210,14 @@ fn debug_shows_the_shape_and_neither_bits_nor_seed() {
     let (mut filter, shared) = pair(1000, 0.01, 0xfeed_beef);
     filter.insert("x");
     let kernel = filter.kernel_name();
-    assert_eq!(format!("{filter:?}"), format!("BlockedBloom {{ capacity: 1000, bits: 10240, k: 6, fill: 0.0006, kernel: {kernel} }}"));
-    assert_eq!(format!("{shared:?}"), format!("AtomicBlockedBloom {{ capacity: 1000, bits: 10240, k: 6, fill: 0.0000, kernel: {kernel} }}"));
+    assert_eq!(
+        format!("{filter:?}"),
+        format!("BlockedBloom {{ capacity: 1000, bits: 10240, k: 6, lines_per_key: 1, fill: 0.0006, kernel: {kernel} }}")
+    );
+    assert_eq!(
+        format!("{shared:?}"),
+        format!("AtomicBlockedBloom {{ capacity: 1000, bits: 10240, k: 6, lines_per_key: 1, fill: 0.0000, kernel: {kernel} }}")
+    );
 }
 
 #[test]

@@ -12,14 +12,30 @@ pub(crate) const LINE_BYTES: usize = LINE_BITS / 8;
 /// Words in a line.
 pub(crate) const WORDS: usize = LINE_BITS / 64;
 
+/// What a line is made of, for a kernel that loads more than a word at a time.
+pub(crate) enum View<'a> {
+    /// Nobody writes it while it is lent.
+    Owned(&'a [u64; WORDS]),
+    /// Others may write it at any time.
+    Shared(&'a [AtomicU64; WORDS]),
+}
+
 /// A line that can be read.
 pub(crate) trait Words {
+    fn view(&self) -> View<'_>;
+
     /// The word at `index`, below [`WORDS`]. For a shared line a relaxed load: see the head of `bloom/once.rs` for why a reader needs no more.
     fn word(&self, index: usize) -> u64;
 
+    /// All words. Of a shared line each word is a relaxed load of its own, and they are not of one moment.
+    #[inline(always)]
+    fn words(&self) -> [u64; WORDS] {
+        std::array::from_fn(|index| self.word(index))
+    }
+
     /// How many of the 512 bits are set. For a shared line not a snapshot: words are read one by one.
     fn count_ones(&self) -> u32 {
-        (0..WORDS).map(|index| self.word(index).count_ones()).sum()
+        self.words().iter().map(|word| word.count_ones()).sum()
     }
 }
 
@@ -34,6 +50,11 @@ impl Line {
 
 impl Words for Line {
     #[inline(always)]
+    fn view(&self) -> View<'_> {
+        View::Owned(&self.0)
+    }
+
+    #[inline(always)]
     fn word(&self, index: usize) -> u64 {
         self.0[index]
     }
@@ -47,11 +68,22 @@ pub(crate) struct AtomicLine(pub(crate) [AtomicU64; WORDS]);
 impl AtomicLine {
     pub(crate) fn empty() -> Self {
         // Not a constant: loom's atomics are born at run time.
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+        Line::EMPTY.into()
+    }
+}
+
+impl From<Line> for AtomicLine {
+    fn from(line: Line) -> Self {
+        Self(line.0.map(AtomicU64::new))
     }
 }
 
 impl Words for AtomicLine {
+    #[inline(always)]
+    fn view(&self) -> View<'_> {
+        View::Shared(&self.0)
+    }
+
     #[inline(always)]
     fn word(&self, index: usize) -> u64 {
         // ORDERING: Relaxed. A thread to which an insert happened before reads that word's bits or later ones by coherence, and bits only ever

@@ -5,5 +5,5 @@
 mod block;
 mod range;
 
-pub(crate) use block::{AtomicLine, LINE_BITS, LINE_BYTES, Line, WORDS, Words};
-pub(crate) use range::index_in;
+pub(crate) use block::{AtomicLine, LINE_BITS, LINE_BYTES, Line, View, WORDS, Words};
+pub(crate) use range::{index_below, index_in};

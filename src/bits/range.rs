@@ -1,4 +1,4 @@
-//! [`index_in`]: from a 64-bit hash to one of `n` places, without division and for any `n`.
+//! [`index_below`] and [`index_in`]: from a 64-bit hash to one of `n` places, without division and for any `n`.
 //!
 //! The hash is read as a fraction of 2^64 and multiplied by `n`; the whole part is the place. The high bits decide, and each place gets
 //! ⌊2^64/n⌋ or one more of the hashes. The method is Lemire's (*Fast Random Integer Generation in an Interval*, 2019). Because it needs no power
@@ -10,10 +10,16 @@ const fn fastrange64(hash: u64, n: u64) -> u64 {
     ((hash as u128 * n as u128) >> 64) as u64
 }
 
+/// The place of `hash` among `n` ≥ 1.
+#[inline(always)]
+pub(crate) const fn index_below(n: usize, hash: u64) -> usize {
+    fastrange64(hash, n as u64) as usize
+}
+
 /// The place of `hash` in a slice that is not empty.
 #[inline(always)]
 pub(crate) const fn index_in<T>(places: &[T], hash: u64) -> usize {
-    fastrange64(hash, places.len() as u64) as usize
+    index_below(places.len(), hash)
 }
 
 #[cfg(test)]

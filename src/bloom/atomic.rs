@@ -1,18 +1,19 @@
-//! [`AtomicBlockedBloom`]: the filter for many writers at once. The same bits as [`BlockedBloom`](super::BlockedBloom), set through `&self`.
+//! [`AtomicBlockedBloom`]: the filter for many writers at once. The same bits as [`BlockedBloom`], set through `&self`.
 //!
 //! A thin shell like its plain twin. What is subtle about it, who hears "new" and which ordering that takes, is in `once.rs`.
 
-use super::{BloomBuilder, batch, occupancy::Occupancy, once, shape::Shape};
-use crate::bits::{AtomicLine, index_in};
+use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, batch, occupancy::Occupancy, once, shape::Shape, shape::is_saturated};
+use crate::bits::{AtomicLine, Line, Words};
 use crate::filter::{InsertShared, Membership};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
+use crate::sync::Ordering;
 use bitvec::vec::BitVec;
 use std::fmt;
 
 /// A set of keys that many threads fill while others ask: `contains` is false only for keys whose insertion had not returned.
 ///
-/// Everything that [`BlockedBloom`](super::BlockedBloom) says of rate, memory and hashers holds here, and so does its cost: questions take no lock
+/// Everything that [`BlockedBloom`] says of rate, memory and hashers holds here, and so does its cost: questions take no lock
 /// and write nothing. An insert writes only words that lack a bit of the key, so that inserting what is there already does not disturb readers.
 ///
 /// ```
@@ -68,13 +69,13 @@ impl AtomicBlockedBloom {
 
     /// Adds every key; a bit each, set where it was new. A key that comes twice is new once.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(&self.hasher, keys, |group| self.insert_group(group))
+        batch::key_answers(&self.hasher, keys, |hashes, answers| self.insert_all(hashes, answers))
     }
 
     /// [`contains`](Self::contains) for every key, a bit each.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(&self.hasher, keys, |group| self.contains_group(group))
+        batch::key_answers(&self.hasher, keys, |hashes, answers| self.ask(hashes, answers))
     }
 
     /// The hasher of this filter, for hashes that are computed once and given to several filters.
@@ -100,38 +101,41 @@ impl<H> AtomicBlockedBloom<H> {
     /// An insert without a look first.
     #[inline]
     fn set(&self, hash: KeyHash) -> bool {
-        let mask = self.shape.kernel.mask(hash.second(), self.shape.plan.k);
-        once::insert(&self.lines[index_in(&self.lines, hash.first())], &mask)
+        let Shape { layout, kernel, .. } = self.shape;
+        let places = layout.places(self.lines.len(), hash);
+        once::insert(places.map(|place| (&self.lines[place.line], kernel.mask(place.second, layout.k))))
     }
 
     /// `false` means that no insertion of this hash had returned.
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let line = &self.lines[index_in(&self.lines, hash.first())];
-        self.shape.kernel.contains(line, hash.second(), self.shape.plan.k)
+        self.shape.kernel.contains(&self.lines, self.shape.layout, hash)
     }
 
     /// [`insert_hash`](Self::insert_hash) for every hash, a bit each.
     pub fn insert_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        batch::answers(hashes, |group| self.insert_group(group))
+        batch::answers(hashes, |hashes, answers| self.insert_all(hashes, answers))
     }
 
     /// [`contains_hash`](Self::contains_hash) for every hash, a bit each.
     #[must_use]
     pub fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        batch::answers(hashes, |group| self.contains_group(group))
+        batch::answers(hashes, |hashes, answers| self.ask(hashes, answers))
     }
 
-    fn contains_group(&self, hashes: &[KeyHash]) -> usize {
-        self.shape.kernel.contains_group(&self.lines, hashes, self.shape.plan.k)
+    fn ask(&self, hashes: &[KeyHash], answers: &mut [usize]) {
+        self.shape.kernel.contains_batch(&self.lines, self.shape.layout, hashes, answers);
     }
 
     /// Asks first: that overlaps the cache misses, and what is there already needs no insert.
-    fn insert_group(&self, hashes: &[KeyHash]) -> usize {
-        let known = self.contains_group(hashes);
-        let insert = |(bit, &hash): (usize, &KeyHash)| usize::from(known >> bit & 1 == 0 && self.set(hash)) << bit;
-        hashes.iter().enumerate().map(insert).sum()
+    fn insert_all(&self, hashes: &[KeyHash], answers: &mut [usize]) {
+        self.ask(hashes, answers);
+        for (hashes, answer) in hashes.chunks(usize::BITS as usize).zip(answers) {
+            let known = *answer;
+            let insert = |(bit, &hash): (usize, &KeyHash)| usize::from(known >> bit & 1 == 0 && self.set(hash)) << bit;
+            *answer = hashes.iter().enumerate().map(insert).sum();
+        }
     }
 
     /// Forgets every key. Parameters, hasher and memory stay.
@@ -163,7 +167,7 @@ impl<H> AtomicBlockedBloom<H> {
         self.shape.bits_per_key()
     }
 
-    /// Bit positions a key.
+    /// Bit positions a key, in all its lines together.
     #[must_use]
     pub fn k(&self) -> u32 {
         self.shape.plan.k
@@ -175,44 +179,144 @@ impl<H> AtomicBlockedBloom<H> {
         self.shape.plan.lines
     }
 
-    /// See [`BlockedBloom::fill_ratio`](super::BlockedBloom::fill_ratio).
+    /// In how many lines a key has its bits, 1 or 2.
+    #[must_use]
+    pub fn lines_per_key(&self) -> u32 {
+        self.shape.plan.lines_per_key
+    }
+
+    /// See [`BlockedBloom::fill_ratio`](BlockedBloom::fill_ratio).
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
         self.occupancy().fill_ratio()
     }
 
-    /// See [`BlockedBloom::estimated_len`](super::BlockedBloom::estimated_len).
+    /// See [`BlockedBloom::estimated_len`](BlockedBloom::estimated_len).
     #[must_use]
     pub fn estimated_len(&self) -> u64 {
-        self.occupancy().len(self.shape.plan.k)
+        self.occupancy().len()
     }
 
-    /// See [`BlockedBloom::estimated_fpr`](super::BlockedBloom::estimated_fpr).
+    /// See [`BlockedBloom::estimated_fpr`](BlockedBloom::estimated_fpr).
     #[must_use]
     pub fn estimated_fpr(&self) -> f64 {
-        self.occupancy().fpr(self.shape.plan.k)
+        self.occupancy().fpr()
     }
 
-    /// See [`BlockedBloom::predicted_fpr`](super::BlockedBloom::predicted_fpr).
+    /// See [`BlockedBloom::predicted_fpr`](BlockedBloom::predicted_fpr).
     #[must_use]
     pub fn predicted_fpr(&self) -> f64 {
         self.shape.plan.predicted_fpr
     }
 
-    /// See [`BlockedBloom::is_saturated`](super::BlockedBloom::is_saturated).
+    /// See [`BlockedBloom::is_saturated`](BlockedBloom::is_saturated).
     #[must_use]
     pub fn is_saturated(&self) -> bool {
-        self.shape.is_saturated(&self.occupancy())
+        is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
     }
 
     /// Which inner loops serve this filter on this machine.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.shape.kernel
+    }
+
+    /// Its name: `portable`, `avx2`, `avx512` or `neon`.
     #[must_use]
     pub fn kernel_name(&self) -> &'static str {
         self.shape.kernel.name()
     }
 
+    /// Adds every key of `other`, while others insert and ask; see [`BlockedBloom::union_with`]. Keys that are inserted into `other` meanwhile may
+    /// or may not be among them.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn union_with<G>(&self, other: &AtomicBlockedBloom<G>) -> Result<(), CombineError> {
+        self.shape.combines_with(&other.shape)?;
+        for (ours, theirs) in self.lines.iter().zip(&other.lines) {
+            for (index, bits) in theirs.words().into_iter().enumerate().filter(|&(_, bits)| bits != 0) {
+                // ORDERING: Relaxed, as all bits are; see `once.rs`. Nobody is told that a key was new.
+                ours.0[index].fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`BlockedBloom::intersect_with`]. It clears bits, and so takes the filter for itself.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn intersect_with<G>(&mut self, other: &AtomicBlockedBloom<G>) -> Result<(), CombineError> {
+        self.shape.combines_with(&other.shape)?;
+        for (ours, theirs) in self.lines.iter_mut().zip(&other.lines) {
+            let (old, theirs) = (ours.words(), theirs.words());
+            *ours = AtomicLine::from(Line(std::array::from_fn(|index| old[index] & theirs[index])));
+        }
+        Ok(())
+    }
+
+    /// See [`BlockedBloom::fold`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn fold(&mut self) -> Result<(), CombineError> {
+        self.shape = self.shape.folded()?;
+        for place in 0..self.lines.len() / 2 {
+            let (low, high) = (self.lines[2 * place].words(), self.lines[2 * place + 1].words());
+            self.lines[place] = AtomicLine::from(Line(std::array::from_fn(|word| low[word] | high[word])));
+        }
+        self.lines.truncate(self.lines.len() / 2);
+        self.lines.shrink_to_fit();
+        Ok(())
+    }
+
     fn occupancy(&self) -> Occupancy {
-        Occupancy::of(&self.lines)
+        self.shape.occupancy(&self.lines)
+    }
+}
+
+/// Adds keys, owned or borrowed.
+impl<K: Key> Extend<K> for AtomicBlockedBloom {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        (&*self).extend(keys);
+    }
+}
+
+/// Adds keys while others do: `(&filter).extend(keys)`.
+impl<K: Key> Extend<K> for &AtomicBlockedBloom {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        batch::in_chunks(keys.into_iter().map(|key| self.hasher.hash(&key)), |hashes, answers| self.insert_all(hashes, answers));
+    }
+}
+
+/// As for a plain filter: 1 %, sized for the keys.
+///
+/// # Panics
+///
+/// As there.
+impl<K: Key> FromIterator<K> for AtomicBlockedBloom {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        BlockedBloom::from_iter(keys).into()
+    }
+}
+
+/// The same filter, for many writers from now on. Costs a pass over it.
+impl<H> From<BlockedBloom<H>> for AtomicBlockedBloom<H> {
+    fn from(plain: BlockedBloom<H>) -> Self {
+        let (shape, lines, hasher) = plain.into_parts();
+        Self { shape, lines: lines.into_iter().map(AtomicLine::from).collect(), hasher }
+    }
+}
+
+/// The same filter, for readers and one writer from now on: to compare, clone or look at its bits. Costs a pass over it.
+impl<H> From<AtomicBlockedBloom<H>> for BlockedBloom<H> {
+    fn from(shared: AtomicBlockedBloom<H>) -> Self {
+        let lines = shared.lines.into_iter().map(|line| Line(line.words())).collect();
+        Self::from_parts(shared.shape, lines, shared.hasher)
     }
 }
 
@@ -258,7 +362,6 @@ impl<H: Send + Sync> InsertShared for AtomicBlockedBloom<H> {
 #[cfg(all(test, not(absentia_loom)))]
 mod tests {
     use super::*;
-    use crate::bloom::BlockedBloom;
 
     #[test]
     fn atomic_and_plain_set_the_same_bits() {
@@ -269,9 +372,7 @@ mod tests {
             for id in 0..2000u64 {
                 assert_eq!(plain.insert(&(id / 2)), shared.insert(&(id / 2)));
             }
-            for (plain, shared) in plain.raw_lines().iter().zip(&shared.lines) {
-                assert_eq!(plain.0, std::array::from_fn(|index| crate::bits::Words::word(shared, index)));
-            }
+            assert_eq!(plain, BlockedBloom::from(shared));
         }
     }
 }

@@ -1,37 +1,51 @@
-//! Many keys or hashes at once, a group at a time.
+//! Many keys or hashes at once.
 //!
-//! A group is as many keys as a word has bits, so that a kernel's answer to a group *is* a word of the [`BitVec`] and nothing is moved bit by bit.
+//! A kernel answers with words of one bit a hash, and those words *are* the [`BitVec`]: nothing is moved bit by bit. Keys are hashed some hundred at
+//! a time, which is enough for the kernel to look ahead and little enough for the hashes to stay in the first-level cache.
 
-use crate::kernel::GROUP;
 use crate::key::{Key, KeyHash, KeyHasher};
 use bitvec::vec::BitVec;
 
-/// One bit an item: bit `i` of what `group` answers is for its `i`-th item.
-pub(super) fn answers<T>(items: &[T], group: impl FnMut(&[T]) -> usize) -> BitVec {
-    let mut bits = BitVec::from_vec(items.chunks(GROUP).map(group).collect());
-    bits.truncate(items.len());
-    bits
+/// Bits in a word of a [`BitVec`].
+const WORD: usize = usize::BITS as usize;
+
+/// Keys that are hashed before any is looked up: 8 KiB of hashes.
+const CHUNK: usize = 8 * WORD;
+
+/// One bit a hash, which `ask` writes word by word.
+pub(super) fn answers(hashes: &[KeyHash], ask: impl FnOnce(&[KeyHash], &mut [usize])) -> BitVec {
+    let mut words = vec![0; hashes.len().div_ceil(WORD)];
+    ask(hashes, &mut words);
+    bits(words, hashes.len())
 }
 
-/// The same for keys, which are hashed group by group: the hashes stay in the first-level cache, and their cost overlaps the cache misses.
-pub(super) fn key_answers<K: Key>(hasher: &KeyHasher, keys: &[K], mut group: impl FnMut(&[KeyHash]) -> usize) -> BitVec {
-    let mut hashes = [KeyHash::from_parts(0, 0); GROUP];
-    answers(keys, |keys| {
+/// The same for keys.
+pub(super) fn key_answers<K: Key>(hasher: &KeyHasher, keys: &[K], mut ask: impl FnMut(&[KeyHash], &mut [usize])) -> BitVec {
+    let mut words = vec![0; keys.len().div_ceil(WORD)];
+    let mut hashes = [KeyHash::from_parts(0, 0); CHUNK];
+    for (keys, words) in keys.chunks(CHUNK).zip(words.chunks_mut(CHUNK / WORD)) {
         for (hash, key) in hashes.iter_mut().zip(keys) {
             *hash = hasher.hash(key);
         }
-        group(&hashes[..keys.len()])
-    })
+        ask(&hashes[..keys.len()], words);
+    }
+    bits(words, keys.len())
 }
 
-/// Every key of an iterator, hashed and handed on in groups.
-pub(super) fn in_groups<K: Key>(hasher: &KeyHasher, keys: impl IntoIterator<Item = K>, mut group: impl FnMut(&[KeyHash])) {
-    let mut hashes = [KeyHash::from_parts(0, 0); GROUP];
-    let mut keys = keys.into_iter();
+fn bits(words: Vec<usize>, count: usize) -> BitVec {
+    let mut bits = BitVec::from_vec(words);
+    bits.truncate(count);
+    bits
+}
+
+/// Every hash of an iterator, handed on some hundred at a time with room for the answers.
+pub(super) fn in_chunks(hashes: impl IntoIterator<Item = KeyHash>, mut take: impl FnMut(&[KeyHash], &mut [usize])) {
+    let (mut taken, mut answers) = ([KeyHash::from_parts(0, 0); CHUNK], [0; CHUNK / WORD]);
+    let mut hashes = hashes.into_iter();
     loop {
-        let taken = hashes.iter_mut().zip(keys.by_ref()).map(|(hash, key)| *hash = hasher.hash(&key)).count();
-        group(&hashes[..taken]);
-        if taken < GROUP {
+        let count = taken.iter_mut().zip(hashes.by_ref()).map(|(place, hash)| *place = hash).count();
+        take(&taken[..count], &mut answers);
+        if count < CHUNK {
             return;
         }
     }

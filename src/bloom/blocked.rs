@@ -1,11 +1,12 @@
 //! [`BlockedBloom`]: the filter for one writer. A thin shell: a shape, a vector of lines, and a hasher where keys and not only hashes are given.
 
-use super::{BloomBuilder, batch, occupancy::Occupancy, shape::Shape};
-use crate::bits::{Line, index_in};
+use super::{BloomBuilder, CombineError, Kernel, batch, occupancy::Occupancy, shape::Shape, shape::is_saturated};
+use crate::bits::Line;
 use crate::filter::{Insert, Membership};
+use crate::kernel::words_of;
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
-use bitvec::vec::BitVec;
+use bitvec::{order::Lsb0, slice::BitSlice, vec::BitVec};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +55,15 @@ impl BlockedBloom {
         Self::builder().capacity(capacity).fpr(p).build()
     }
 
+    /// A filter of at most `bytes` bytes, at the lowest rate that `capacity` keys allow in them; [`predicted_fpr`](Self::predicted_fpr) tells it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`BloomBuilder::build`]; [`ParamError::MemoryTooSmall`] below 64 bytes.
+    pub fn with_memory(bytes: u64, capacity: u64) -> Result<Self, ParamError> {
+        Self::builder().memory(bytes).capacity(capacity).build()
+    }
+
     /// Every other choice.
     pub fn builder() -> BloomBuilder {
         BloomBuilder::default()
@@ -75,13 +85,13 @@ impl BlockedBloom {
     /// Adds every key, in order; a bit each, set where it was new. A key that comes twice is new once.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> BitVec {
         let Self { shape, lines, hasher } = self;
-        batch::key_answers(hasher, keys, |group| shape.kernel.insert_group(lines, group, shape.plan.k))
+        batch::key_answers(hasher, keys, |hashes, answers| shape.kernel.insert_batch(lines, shape.layout, hashes, answers))
     }
 
     /// [`contains`](Self::contains) for every key, a bit each. Its cache misses overlap: up to three times as fast where the filter is large.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(&self.hasher, keys, |group| self.shape.kernel.contains_group(&self.lines, group, self.shape.plan.k))
+        batch::key_answers(&self.hasher, keys, |hashes, answers| self.ask(hashes, answers))
     }
 
     /// The hasher of this filter, for hashes that are computed once and given to several filters.
@@ -100,28 +110,30 @@ impl<H> BlockedBloom<H> {
     /// Adds a key by its hash; true where it was new. The hash must come from a hasher of this filter's fingerprint.
     #[inline]
     pub fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        let place = index_in(&self.lines, hash.first());
-        self.shape.kernel.insert(&mut self.lines[place], hash.second(), self.shape.plan.k)
+        self.shape.kernel.insert(&mut self.lines, self.shape.layout, hash)
     }
 
     /// `false` means that no key of this hash was inserted.
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        let line = &self.lines[index_in(&self.lines, hash.first())];
-        self.shape.kernel.contains(line, hash.second(), self.shape.plan.k)
+        self.shape.kernel.contains(&self.lines, self.shape.layout, hash)
     }
 
     /// [`insert_hash`](Self::insert_hash) for every hash, in order, a bit each.
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> BitVec {
         let Self { shape, lines, .. } = self;
-        batch::answers(hashes, |group| shape.kernel.insert_group(lines, group, shape.plan.k))
+        batch::answers(hashes, |hashes, answers| shape.kernel.insert_batch(lines, shape.layout, hashes, answers))
     }
 
     /// [`contains_hash`](Self::contains_hash) for every hash, a bit each.
     #[must_use]
     pub fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        batch::answers(hashes, |group| self.shape.kernel.contains_group(&self.lines, group, self.shape.plan.k))
+        batch::answers(hashes, |hashes, answers| self.ask(hashes, answers))
+    }
+
+    fn ask(&self, hashes: &[KeyHash], answers: &mut [usize]) {
+        self.shape.kernel.contains_batch(&self.lines, self.shape.layout, hashes, answers);
     }
 
     /// Forgets every key. Parameters, hasher and memory stay.
@@ -153,7 +165,7 @@ impl<H> BlockedBloom<H> {
         self.shape.bits_per_key()
     }
 
-    /// Bit positions a key.
+    /// Bit positions a key, in all its lines together.
     #[must_use]
     pub fn k(&self) -> u32 {
         self.shape.plan.k
@@ -163,6 +175,12 @@ impl<H> BlockedBloom<H> {
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.shape.plan.lines
+    }
+
+    /// In how many lines a key has its bits, 1 or 2.
+    #[must_use]
+    pub fn lines_per_key(&self) -> u32 {
+        self.shape.plan.lines_per_key
     }
 
     /// The share of bits that are set. Costs a pass over the filter, as do all estimates.
@@ -175,16 +193,16 @@ impl<H> BlockedBloom<H> {
     /// Within a few percent up to several times the capacity; a lower bound once lines are full.
     #[must_use]
     pub fn estimated_len(&self) -> u64 {
-        self.occupancy().len(self.shape.plan.k)
+        self.occupancy().len()
     }
 
-    /// The false-positive rate of the present contents: the mean over lines of (X/512)^k.
+    /// The false-positive rate of the present contents: the mean over lines of (X/512)^k; with two lines a key, the product of that for each half.
     #[must_use]
     pub fn estimated_fpr(&self) -> f64 {
-        self.occupancy().fpr(self.shape.plan.k)
+        self.occupancy().fpr()
     }
 
-    /// The false-positive rate with as many keys as the capacity, from the parameters alone; see [`line_fpr`](super::sizing::line_fpr).
+    /// The false-positive rate with as many keys as the capacity, from the parameters alone; see [`sizing`](super::sizing).
     #[must_use]
     pub fn predicted_fpr(&self) -> f64 {
         self.shape.plan.predicted_fpr
@@ -195,22 +213,137 @@ impl<H> BlockedBloom<H> {
     /// [`Sizing::Classical`](super::Sizing::Classical) admits more.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
-        self.shape.is_saturated(&self.occupancy())
+        is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
     }
 
     /// Which inner loops serve this filter on this machine.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.shape.kernel
+    }
+
+    /// Its name: `portable`, `avx2`, `avx512` or `neon`.
     #[must_use]
     pub fn kernel_name(&self) -> &'static str {
         self.shape.kernel.name()
     }
 
-    fn occupancy(&self) -> Occupancy {
-        Occupancy::of(&self.lines)
+    /// Adds every key of `other`: from here on this filter is the one into which both filters' keys were inserted, bit for bit.
+    ///
+    /// # Errors
+    ///
+    /// [`CombineError`], and nothing changed, where hasher or secret, size, positions or lines a key differ. Capacities may differ.
+    ///
+    /// ```
+    /// use absentia::{BlockedBloom, KeyHasher};
+    ///
+    /// let of_a_shard = BlockedBloom::builder().capacity(1000).hasher(KeyHasher::random()?);
+    /// let (mut all, mut more) = (of_a_shard.clone().build()?, of_a_shard.build()?);
+    /// all.insert("here");
+    /// more.insert("there");
+    /// all.union_with(&more)?;
+    /// assert!(all.contains("here") && all.contains("there"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn union_with<G>(&mut self, other: &BlockedBloom<G>) -> Result<(), CombineError> {
+        self.combine(other, |ours, theirs| ours | theirs)
     }
 
-    #[cfg(all(test, not(absentia_loom)))]
-    pub(super) fn raw_lines(&self) -> &[Line] {
-        &self.lines
+    /// Keeps only what both filters say "maybe" to, every key that was inserted into both among it.
+    ///
+    /// The false-positive rate is at most that of either filter, and above that of a filter into which only the common keys were inserted: a bit that
+    /// one key set here and another key there stays. For the same reason [`estimated_len`](Self::estimated_len) is then an upper bound.
+    ///
+    /// # Errors
+    ///
+    /// As for [`union_with`](Self::union_with).
+    pub fn intersect_with<G>(&mut self, other: &BlockedBloom<G>) -> Result<(), CombineError> {
+        self.combine(other, |ours, theirs| ours & theirs)
+    }
+
+    fn combine<G>(&mut self, other: &BlockedBloom<G>, of: impl Fn(u64, u64) -> u64) -> Result<(), CombineError> {
+        self.shape.combines_with(&other.shape)?;
+        for (ours, theirs) in self.lines.iter_mut().zip(&other.lines) {
+            ours.0.iter_mut().zip(&theirs.0).for_each(|(ours, &theirs)| *ours = of(*ours, theirs));
+        }
+        Ok(())
+    }
+
+    /// Halves the filter, for when fewer keys came than it was sized for. Every key stays; the capacity is halved, and so is the memory.
+    ///
+    /// The result is bit for bit the filter of half the lines into which the same keys were inserted. [`shrink_to_fit`](Self::shrink_to_fit) does it
+    /// for as long as the rate allows. Cost: a pass over the filter.
+    ///
+    /// # Errors
+    ///
+    /// [`CombineError::Odd`], and nothing changed, where the lines (with two lines a key: those of each half) are an odd number. A builder's
+    /// [`foldable`](BloomBuilder::foldable) sees to it that they are not.
+    pub fn fold(&mut self) -> Result<(), CombineError> {
+        self.shape = self.shape.folded()?;
+        // Places are fractions of the length, so the two lines in which a place of half the lines ends up are neighbours.
+        for place in 0..self.lines.len() / 2 {
+            let (low, high) = (self.lines[2 * place].0, self.lines[2 * place + 1].0);
+            self.lines[place] = Line(std::array::from_fn(|word| low[word] | high[word]));
+        }
+        self.lines.truncate(self.lines.len() / 2);
+        self.lines.shrink_to_fit();
+        Ok(())
+    }
+
+    /// [`fold`](Self::fold)s for as long as the rate of what is in the filter stays within the one that was asked for; how often it did.
+    pub fn shrink_to_fit(&mut self) -> u32 {
+        let promised = self.shape.promised_fpr();
+        let fits = |filter: &Self| Occupancy::of_folded(filter.shape.layout, &filter.lines).fpr() <= promised;
+        let mut folds = 0;
+        while self.shape.folded().is_ok() && fits(self) && self.fold().is_ok() {
+            folds += 1;
+        }
+        folds
+    }
+
+    /// The bits: line `i` is bits `512·i` to `512·i + 511`.
+    ///
+    /// Not on 32-bit machines with the high end first, whose words would show them in another order.
+    #[cfg(any(target_pointer_width = "64", target_endian = "little"))]
+    #[must_use]
+    pub fn as_bits(&self) -> &BitSlice<usize, Lsb0> {
+        BitSlice::from_slice(words_of(&self.lines))
+    }
+
+    /// Adds hashes as [`Extend`] adds keys.
+    pub fn extend_hashes(&mut self, hashes: impl IntoIterator<Item = KeyHash>) {
+        let Self { shape, lines, .. } = self;
+        batch::in_chunks(hashes, |hashes, answers| shape.kernel.insert_batch(lines, shape.layout, hashes, answers));
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        self.shape.occupancy(&self.lines)
+    }
+
+    #[cfg(feature = "rayon")]
+    pub(super) fn parts_mut(&mut self) -> (&Shape, &mut [Line]) {
+        (&self.shape, &mut self.lines)
+    }
+
+    /// Takes the filter apart, for whoever keeps its lines in another form.
+    pub(super) fn into_parts(self) -> (Shape, Vec<Line>, H) {
+        (self.shape, self.lines, self.hasher)
+    }
+
+    pub(super) fn from_parts(shape: Shape, lines: Vec<Line>, hasher: H) -> Self {
+        Self { shape, lines, hasher }
+    }
+}
+
+/// A filter of the keys at 1 %, sized for their number, with a new random hasher. For another rate:
+/// [`BloomBuilder::build_from`](BloomBuilder::build_from).
+///
+/// # Panics
+///
+/// Where the operating system gives no random bytes, or memory runs out; `build_from` says so in an error.
+impl<K: Key> FromIterator<K> for BlockedBloom {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        Self::builder().build_from(keys).expect("a filter of these keys")
     }
 }
 
@@ -228,13 +361,11 @@ impl<H> fmt::Debug for BlockedBloom<H> {
     }
 }
 
-/// Adds keys, owned or borrowed, in groups as [`insert_batch`](BlockedBloom::insert_batch) does.
+/// Adds keys, owned or borrowed, with overlapping cache misses as [`insert_batch`](BlockedBloom::insert_batch) does.
 impl<K: Key> Extend<K> for BlockedBloom {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let Self { shape, lines, hasher } = self;
-        batch::in_groups(hasher, keys, |group| {
-            shape.kernel.insert_group(lines, group, shape.plan.k);
-        });
+        let hasher = self.hasher;
+        self.extend_hashes(keys.into_iter().map(|key| hasher.hash(&key)));
     }
 }
 

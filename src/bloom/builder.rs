@@ -1,13 +1,18 @@
 //! [`BloomBuilder`]: every choice about a filter, and one place where they are checked.
 //!
-//! Setters take what they are given; `build` and `build_atomic` decide. Filters that know no hasher come from `factory.rs`.
+//! Setters take what they are given; the `build` methods decide. Filters that know no hasher come from `factory.rs`.
 
-use super::{AtomicBlockedBloom, BlockedBloom, Sizing, shape::Shape};
-use crate::key::{HasherFingerprint, KeyHasher};
+use super::classic::ClassicBloom;
+use super::sizing::{Classical, LinePlan, LinesPerKey, classical, plan_memory};
+use super::{AtomicBlockedBloom, BlockedBloom, Kernel, Sizing, shape::Shape};
+use crate::bits::LINE_BYTES;
+#[cfg(feature = "rayon")]
+use crate::bits::Line;
+use crate::key::{HasherFingerprint, Key, KeyHasher};
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 
-/// Describes a [`BlockedBloom`] or an [`AtomicBlockedBloom`]: capacity 0, a rate of 1 %, [`Sizing::Guaranteed`], a new random hasher and a memory
-/// limit of 64 GiB where nothing else is said.
+/// Describes a Bloom filter: capacity 0, a rate of 1 %, [`Sizing::Guaranteed`], a new random hasher, the fastest kernel and a memory limit of 64 GiB
+/// where nothing else is said.
 ///
 /// ```
 /// use absentia::{BlockedBloom, KeyHasher, ParamError};
@@ -16,28 +21,45 @@ use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 /// let mut seen = BlockedBloom::builder().capacity(10_000).fpr(0.001).hasher(hasher).build()?;
 /// seen.insert("sku-17");
 /// assert!(seen.contains("sku-17"));
+///
+/// let known = BlockedBloom::builder().fpr(0.001).build_from(["sku-17", "sku-18"])?; // sized for the keys that there are
+/// assert_eq!(known.capacity(), 2);
 /// # Ok::<(), ParamError>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it builds"]
 pub struct BloomBuilder {
-    capacity: u64,
+    capacity: Option<u64>,
     fpr: f64,
+    memory: Option<u64>,
     sizing: Sizing,
+    lines_per_key: LinesPerKey,
+    foldable: u32,
+    kernel: Option<Kernel>,
     hasher: Option<KeyHasher>,
     memory_limit: u64,
 }
 
 impl Default for BloomBuilder {
     fn default() -> Self {
-        Self { capacity: 0, fpr: 0.01, sizing: Sizing::default(), hasher: None, memory_limit: DEFAULT_MEMORY_LIMIT }
+        Self {
+            capacity: None,
+            fpr: 0.01,
+            memory: None,
+            sizing: Sizing::default(),
+            lines_per_key: LinesPerKey::default(),
+            foldable: 0,
+            kernel: None,
+            hasher: None,
+            memory_limit: DEFAULT_MEMORY_LIMIT,
+        }
     }
 }
 
 impl BloomBuilder {
     /// How many distinct keys the rate is to hold for. More may be inserted; the rate then rises.
     pub fn capacity(mut self, keys: u64) -> Self {
-        self.capacity = keys;
+        self.capacity = Some(keys);
         self
     }
 
@@ -47,9 +69,35 @@ impl BloomBuilder {
         self
     }
 
-    /// The rule from capacity and rate to memory.
+    /// The memory, in bytes, in place of a rate: the filter takes as many whole lines as fit, and the best rate that they give for the capacity. For
+    /// a filter that must fit a cache level.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// The rule from capacity and rate to memory. A [`ClassicBloom`] has the textbook's size by its nature.
     pub fn sizing(mut self, sizing: Sizing) -> Self {
         self.sizing = sizing;
+        self
+    }
+
+    /// In how many lines a key has its bits: by itself one, and two where the rate is small and that saves a tenth of the memory and more.
+    pub fn lines_per_key(mut self, lines: LinesPerKey) -> Self {
+        self.lines_per_key = lines;
+        self
+    }
+
+    /// Makes a size that can be [folded](BlockedBloom::fold) this many times, by at most that power of two of lines more (fewer, where the memory
+    /// is given). For filters that are sized before anybody knows how many keys will come.
+    pub fn foldable(mut self, times: u32) -> Self {
+        self.foldable = times;
+        self
+    }
+
+    /// The inner loops. By itself a filter takes the fastest that the machine has.
+    pub fn kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = Some(kernel);
         self
     }
 
@@ -69,8 +117,8 @@ impl BloomBuilder {
     ///
     /// # Errors
     ///
-    /// [`ParamError`]: the rate is out of range, the filter is over the memory limit or the allocator refuses it, or no hasher was given and there
-    /// is no randomness for a new one. A wrong rate and a limit are found before anything is allocated.
+    /// [`ParamError`]: the rate is out of range, the memory is too little for a line, the filter is over the memory limit or the allocator refuses
+    /// it, or no hasher was given and there is no randomness for a new one. Wrong numbers and a limit are found before anything is allocated.
     pub fn build(self) -> Result<BlockedBloom, ParamError> {
         let hasher = self.checked_hasher()?;
         BlockedBloom::with_shape(self.shape(hasher.fingerprint())?, self.memory_limit, hasher)
@@ -86,6 +134,89 @@ impl BloomBuilder {
         AtomicBlockedBloom::with_shape(self.shape(hasher.fingerprint())?, self.memory_limit, hasher)
     }
 
+    /// The textbook filter, whose bits may be anywhere. Sizing rule, lines a key and kernel are not choices there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build).
+    pub fn build_classic(self) -> Result<ClassicBloom, ParamError> {
+        let hasher = self.checked_hasher()?;
+        let (capacity, fpr) = (Capacity::new(self.capacity.unwrap_or(0)), Fpr::new(self.fpr)?);
+        let mut size = match self.memory {
+            None => classical(capacity, fpr),
+            Some(0) => return Err(ParamError::MemoryTooSmall { given: 0, needed: 1 }),
+            Some(bytes) => Classical::of_bits(bytes.saturating_mul(8), capacity),
+        };
+        if self.foldable > 0 {
+            size = Classical::of_bits(self.rounded(size.bits, 1, 1)?, capacity);
+        }
+        let promised = if self.memory.is_some() { size.predicted_fpr } else { fpr.value() };
+        ClassicBloom::sized(capacity, promised, size, self.memory_limit, hasher, hasher.fingerprint())
+    }
+
+    /// A filter of these keys, sized for their number where no capacity was given.
+    ///
+    /// Then the number must be known before the first key is inserted: an iterator that does not tell it exactly is read to its end first, at 16
+    /// bytes a key.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build). The iterator may have been read.
+    pub fn build_from<K: Key>(mut self, keys: impl IntoIterator<Item = K>) -> Result<BlockedBloom, ParamError> {
+        let keys = keys.into_iter();
+        if self.capacity.is_none() {
+            let (least, most) = keys.size_hint();
+            if most != Some(least) {
+                let hasher = self.checked_hasher()?;
+                let hashes: Vec<_> = keys.map(|key| hasher.hash(&key)).collect();
+                self.capacity = Some(hashes.len() as u64);
+                let mut filter = self.hasher(hasher).build()?;
+                filter.extend_hashes(hashes);
+                return Ok(filter);
+            }
+            self.capacity = Some(least as u64);
+        }
+        let mut filter = self.build()?;
+        filter.extend(keys);
+        Ok(filter)
+    }
+
+    /// [`build_from`](Self::build_from) on all cores of the rayon pool that it runs in. The same bits, however many there are.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[cfg(feature = "rayon")]
+    pub fn build_par<K: Key + Send>(mut self, keys: impl rayon::iter::IntoParallelIterator<Item = K>) -> Result<BlockedBloom, ParamError> {
+        use rayon::iter::{ParallelExtend, ParallelIterator};
+        let keys = keys.into_par_iter();
+        if self.capacity.is_none() {
+            let Some(count) = keys.opt_len() else {
+                let hasher = self.checked_hasher()?;
+                let hashes: Vec<_> = keys.map(|key| hasher.hash(&key)).collect();
+                self.capacity = Some(hashes.len() as u64);
+                let mut filter = self.hasher(hasher).empty_par()?;
+                filter.par_extend_hashes(hashes);
+                return Ok(filter);
+            };
+            self.capacity = Some(count as u64);
+        }
+        let mut filter = self.empty_par()?;
+        filter.par_extend(keys);
+        Ok(filter)
+    }
+
+    /// [`build`](Self::build), its first writing of the memory on all cores: for a large filter that is a part of the time that counts.
+    #[cfg(feature = "rayon")]
+    fn empty_par(self) -> Result<BlockedBloom, ParamError> {
+        use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+        let hasher = self.checked_hasher()?;
+        let shape = self.shape(hasher.fingerprint())?;
+        let mut lines = shape.reserve(self.memory_limit)?;
+        (0..shape.plan.lines as usize).into_par_iter().map(|_| Line::EMPTY).collect_into_vec(&mut lines);
+        Ok(BlockedBloom::from_parts(shape, lines, hasher))
+    }
+
     /// The rate is checked first, so that a wrong one is named even where there is no randomness.
     fn checked_hasher(&self) -> Result<KeyHasher, ParamError> {
         Fpr::new(self.fpr)?;
@@ -93,6 +224,29 @@ impl BloomBuilder {
     }
 
     fn shape(&self, hasher: HasherFingerprint) -> Result<Shape, ParamError> {
-        Ok(Shape::new(Capacity::new(self.capacity), Fpr::new(self.fpr)?, self.sizing, hasher))
+        let (capacity, fpr) = (Capacity::new(self.capacity.unwrap_or(0)), Fpr::new(self.fpr)?);
+        let mut plan = match self.memory {
+            None => self.sizing.plan_lines(capacity, fpr, self.lines_per_key),
+            Some(bytes) => plan_memory(bytes, capacity, self.lines_per_key).ok_or_else(|| {
+                let lines = if self.lines_per_key == LinesPerKey::Two { 2 } else { 1 };
+                ParamError::MemoryTooSmall { given: bytes, needed: lines * LINE_BYTES as u64 }
+            })?,
+        };
+        if self.foldable > 0 {
+            plan = LinePlan { lines: self.rounded(plan.lines, plan.lines_per_key, LINE_BYTES as u64)?, ..plan };
+            plan.predicted_fpr = plan.fpr_with(capacity.get());
+        }
+        let promised = if self.memory.is_some() { plan.predicted_fpr } else { fpr.value() };
+        Ok(Shape::new(capacity, promised, plan, self.kernel.unwrap_or_else(Kernel::best), hasher))
+    }
+
+    /// A size, in units of `bytes` bytes or less, that halves as often as was asked for into multiples of `whole`. Up, but down where memory is given.
+    fn rounded(&self, size: u64, whole: u32, bytes: u64) -> Result<u64, ParamError> {
+        let unit = 1u64.checked_shl(self.foldable).and_then(|unit| unit.checked_mul(u64::from(whole))).unwrap_or(u64::MAX);
+        match self.memory {
+            None => Ok(size.max(1).checked_next_multiple_of(unit).unwrap_or(u64::MAX)),
+            Some(given) if size < unit => Err(ParamError::MemoryTooSmall { given, needed: unit.saturating_mul(bytes) }),
+            Some(_) => Ok(size - size % unit),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The gate hashes a key once and gives the hash to every filter; its filters need no hasher of their own, and so have none (`H = ()`).
 
-use super::{AtomicBlockedBloom, BlockedBloom, Sizing, shape::Shape};
+use super::{AtomicBlockedBloom, BlockedBloom, Kernel, Sizing, shape::Shape};
 use crate::filter::{FilterFactory, Insert, InsertShared};
 use crate::key::HasherFingerprint;
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
@@ -41,15 +41,19 @@ impl BloomFactory {
         self.memory_limit = bytes;
         self
     }
+
+    fn shape(&self, capacity: Capacity, fpr: Fpr, hasher: HasherFingerprint) -> Shape {
+        Shape::new(capacity, fpr.value(), self.sizing.plan(capacity, fpr), Kernel::best(), hasher)
+    }
 }
 
 impl FilterFactory for BloomFactory {
     fn base(&self, capacity: Capacity, fpr: Fpr, hasher: HasherFingerprint) -> Result<Box<dyn Insert>, ParamError> {
-        Ok(Box::new(BlockedBloom::with_shape(Shape::new(capacity, fpr, self.sizing, hasher), self.memory_limit, ())?))
+        Ok(Box::new(BlockedBloom::with_shape(self.shape(capacity, fpr, hasher), self.memory_limit, ())?))
     }
 
     fn delta(&self, capacity: Capacity, fpr: Fpr, hasher: HasherFingerprint) -> Result<Arc<dyn InsertShared>, ParamError> {
-        Ok(Arc::new(AtomicBlockedBloom::with_shape(Shape::new(capacity, fpr, self.sizing, hasher), self.memory_limit, ())?))
+        Ok(Arc::new(AtomicBlockedBloom::with_shape(self.shape(capacity, fpr, hasher), self.memory_limit, ())?))
     }
 }
 

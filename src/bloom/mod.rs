@@ -12,16 +12,23 @@ mod atomic;
 mod batch;
 mod blocked;
 mod builder;
+mod classic;
+mod combine;
 mod factory;
 #[cfg(all(test, absentia_loom))]
 mod loom_tests;
 mod occupancy;
 mod once;
+#[cfg(feature = "rayon")]
+mod par;
 mod shape;
 pub mod sizing;
 
+pub use crate::kernel::Kernel;
 pub use atomic::AtomicBlockedBloom;
 pub use blocked::BlockedBloom;
 pub use builder::BloomBuilder;
+pub use classic::ClassicBloom;
+pub use combine::CombineError;
 pub use factory::BloomFactory;
-pub use sizing::Sizing;
+pub use sizing::{LinesPerKey, Sizing};

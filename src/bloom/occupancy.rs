@@ -3,59 +3,84 @@
 //! One pass counts the lines by how many of their 512 bits are set; everything else is arithmetic on that histogram. Line by line matters: the
 //! false-positive rate is the *mean over lines* of (share set)^k, which is more than (mean share)^k, as the fuller lines answer "maybe" far more
 //! often than the emptier ones answer less.
+//!
+//! Where a key has two lines, each half of the filter has a histogram of its own: a stranger must pass both, so their rates multiply, and each tells
+//! the number of keys.
 
 use crate::bits::{LINE_BITS, Words};
+use crate::kernel::Layout;
 
 const B: f64 = LINE_BITS as f64;
 
-/// How many lines have how many bits set.
+/// What fills a filter.
 #[derive(Clone, Debug)]
 pub(super) struct Occupancy {
-    lines: [u64; LINE_BITS + 1],
-}
-
-impl Default for Occupancy {
-    fn default() -> Self {
-        Self { lines: [0; LINE_BITS + 1] }
-    }
+    /// Positions a key in each of its lines.
+    k: u32,
+    /// A part for each line of a key.
+    parts: Vec<Histogram>,
 }
 
 impl Occupancy {
-    pub(super) fn of(lines: &[impl Words]) -> Self {
-        let mut occupancy = Self::default();
-        lines.iter().for_each(|line| occupancy.add(line.count_ones()));
-        occupancy
+    pub(super) fn of(layout: Layout, lines: &[impl Words]) -> Self {
+        let (front, back) = layout.parts(lines);
+        let parts = [front, back].into_iter().filter(|part| !part.is_empty());
+        Self { k: layout.k, parts: parts.map(|part| Histogram::of(part.iter().map(Words::count_ones))).collect() }
     }
 
-    pub(super) fn add(&mut self, set: u32) {
-        self.lines[set as usize] += 1;
+    /// What the filter would be filled with if its lines were folded in pairs.
+    pub(super) fn of_folded(layout: Layout, lines: &[impl Words]) -> Self {
+        let both = |pair: &[_]| pair_ones(&pair[0], &pair[1]);
+        let (front, back) = layout.parts(lines);
+        let parts = [front, back].into_iter().filter(|part| !part.is_empty());
+        Self { k: layout.k, parts: parts.map(|part| Histogram::of(part.chunks_exact(2).map(both))).collect() }
+    }
+
+    /// The share of bits that are set.
+    pub(super) fn fill_ratio(&self) -> f64 {
+        self.parts.iter().map(|part| part.mean(|set| set / B)).sum::<f64>() / self.parts.len().max(1) as f64
+    }
+
+    /// The chance that independent positions in random lines are all set.
+    pub(super) fn fpr(&self) -> f64 {
+        self.parts.iter().map(|part| part.mean(|set| (set / B).powi(self.k as i32))).product()
+    }
+
+    /// Distinct keys: for each line the number at which its expected set bits, 512·(1 − e^(−k·n/512)), are those found. A full line would give
+    /// infinity; it counts as one with half a bit clear, so that from there on the sum is a lower bound. The mean of what the parts tell.
+    pub(super) fn len(&self) -> u64 {
+        let keys_in_line = |set: f64| -(B / f64::from(self.k)) * (-set.min(B - 0.5) / B).ln_1p();
+        let keys = |part: &Histogram| part.mean(keys_in_line) * part.total() as f64;
+        (self.parts.iter().map(keys).sum::<f64>() / self.parts.len().max(1) as f64).round() as u64
+    }
+}
+
+fn pair_ones(a: &impl Words, b: &impl Words) -> u32 {
+    a.words().iter().zip(b.words()).map(|(a, b)| (a | b).count_ones()).sum()
+}
+
+/// How many lines have how many bits set.
+#[derive(Clone, Debug)]
+struct Histogram {
+    lines: [u64; LINE_BITS + 1],
+}
+
+impl Histogram {
+    fn of(sets: impl Iterator<Item = u32>) -> Self {
+        let mut lines = [0; LINE_BITS + 1];
+        sets.for_each(|set| lines[set as usize] += 1);
+        Self { lines }
+    }
+
+    fn total(&self) -> u64 {
+        self.lines.iter().sum()
     }
 
     /// The mean of `of(bits set)` over the lines; 0 without lines.
     fn mean(&self, of: impl Fn(f64) -> f64) -> f64 {
-        let (mut total, mut sum) = (0, 0.0);
-        for (set, &lines) in self.lines.iter().enumerate().filter(|&(_, &lines)| lines > 0) {
-            total += lines;
-            sum += lines as f64 * of(set as f64);
-        }
-        if total == 0 { 0.0 } else { sum / total as f64 }
-    }
-
-    pub(super) fn fill_ratio(&self) -> f64 {
-        self.mean(|set| set / B)
-    }
-
-    /// The chance that `k` independent positions in a random line are all set.
-    pub(super) fn fpr(&self, k: u32) -> f64 {
-        self.mean(|set| (set / B).powi(k as i32))
-    }
-
-    /// Distinct keys: for each line the number at which its expected set bits, 512·(1 − e^(−k·n/512)), are those found. A full line would give
-    /// infinity; it counts as one with half a bit clear, so that from there on the sum is a lower bound.
-    pub(super) fn len(&self, k: u32) -> u64 {
-        let lines: u64 = self.lines.iter().sum();
-        let keys_in_line = |set: f64| -(B / f64::from(k)) * (-set.min(B - 0.5) / B).ln_1p();
-        (self.mean(keys_in_line) * lines as f64).round() as u64
+        let occupied = self.lines.iter().enumerate().filter(|&(_, &lines)| lines > 0);
+        let sum: f64 = occupied.map(|(set, &lines)| lines as f64 * of(set as f64)).sum();
+        if sum == 0.0 { 0.0 } else { sum / self.total() as f64 }
     }
 }
 
@@ -63,30 +88,40 @@ impl Occupancy {
 mod tests {
     use super::*;
 
-    fn of(sets: &[u32]) -> Occupancy {
-        let mut occupancy = Occupancy::default();
-        sets.iter().for_each(|&set| occupancy.add(set));
-        occupancy
+    fn of(k: u32, sets: &[u32]) -> Occupancy {
+        Occupancy { k, parts: vec![Histogram::of(sets.iter().copied())] }
     }
 
     #[test]
     fn the_rate_is_the_mean_over_lines_and_not_the_rate_of_the_mean() {
-        let uneven = of(&[0, 512]);
-        assert_eq!((uneven.fill_ratio(), uneven.fpr(6)), (0.5, 0.5));
-        assert_eq!(of(&[256, 256]).fpr(6), 0.5f64.powi(6));
+        let uneven = of(6, &[0, 512]);
+        assert_eq!((uneven.fill_ratio(), uneven.fpr()), (0.5, 0.5));
+        assert_eq!(of(6, &[256, 256]).fpr(), 0.5f64.powi(6));
+    }
+
+    #[test]
+    fn a_stranger_must_pass_both_halves() {
+        let line = |set: u32| crate::bits::Line(std::array::from_fn(|word| if word < set as usize { u64::MAX } else { 0 }));
+        let occupancy = Occupancy::of(Layout { k: 2, halves: true }, &[line(4), line(4), line(8), line(0)]);
+        assert_eq!(occupancy.fill_ratio(), 0.5);
+        assert_eq!(occupancy.fpr(), 0.25 * 0.5);
+        let keys = |sets: &[u32]| of(2, sets).len() as f64;
+        assert!((occupancy.len() as f64 - (keys(&[256, 256]) + keys(&[512, 0])) / 2.0).abs() <= 1.0);
+        let folded = Occupancy::of_folded(Layout { k: 2, halves: true }, &[line(4), line(4), line(8), line(0)]);
+        assert_eq!((folded.fill_ratio(), folded.fpr()), (0.75, 0.25));
     }
 
     #[test]
     fn no_lines_and_empty_lines_hold_nothing() {
-        for empty in [of(&[]), of(&[0]), of(&[0, 0, 0])] {
-            assert_eq!((empty.fill_ratio(), empty.fpr(1), empty.len(1)), (0.0, 0.0, 0));
+        for empty in [of(1, &[]), of(1, &[0]), of(1, &[0, 0, 0])] {
+            assert_eq!((empty.fill_ratio(), empty.fpr(), empty.len()), (0.0, 0.0, 0));
         }
     }
 
     #[test]
     fn a_full_line_counts_as_many_keys_and_not_infinitely_many() {
-        assert_eq!(of(&[512]).len(16), 222); // 32 · ln 1024
-        assert_eq!(of(&[512, 512]).len(16), 444);
-        assert!(of(&[511]).len(16) < 222);
+        assert_eq!(of(16, &[512]).len(), 222); // 32 · ln 1024
+        assert_eq!(of(16, &[512, 512]).len(), 444);
+        assert!(of(16, &[511]).len() < 222);
     }
 }

@@ -4,7 +4,7 @@
 //! one of the callers that insert a key at once, so that whoever hears it may act on it once. Setting bits and looking whether any changed does
 //! not give (2): two callers can each be the first in another word.
 //!
-//! **How.** An insert reads the words of its key in ascending order. The last of those that it finds *incomplete*, with a bit of the key not set,
+//! **How.** An insert reads the words of its key in ascending order, those of a second line after those of the first. The last of those that it finds *incomplete*, with a bit of the key not set,
 //! decides: it is written last, and the key was new if that write changed it. Words found complete are not written at all.
 //!
 //! **Why at most one hears "new".** Suppose that two callers do, A with the deciding word `a` and B with `b`.
@@ -24,27 +24,28 @@
 //! bit, so there is nothing to acquire.
 
 use crate::bits::{AtomicLine, WORDS};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
-/// Sets the bits of `mask`; true where the deciding word changed.
+/// Sets the bits of each mask in its line; true where the deciding word changed. A key's lines come in the same order for every caller.
 #[inline]
-pub(super) fn insert(line: &AtomicLine, mask: &[u64; WORDS]) -> bool {
-    let words = line.0.iter().zip(mask).filter(|&(_, &bits)| bits != 0);
-    let mut decider = None;
-    for (word, &bits) in words {
-        step(line);
-        // ORDERING: Acquire pairs with the Release of another caller's deciding write: who finds that word complete because of it comes, with its
-        // own writes, after what that caller found or made complete before.
-        if word.load(Ordering::Acquire) & bits == bits {
-            continue;
-        }
-        if let Some((earlier, bits)) = decider.replace((word, bits)) {
+pub(super) fn insert<'a>(masks: impl Iterator<Item = (&'a AtomicLine, [u64; WORDS])>) -> bool {
+    let mut decider: Option<(&AtomicU64, u64)> = None;
+    for (line, mask) in masks {
+        for (word, bits) in line.0.iter().zip(mask).filter(|&(_, bits)| bits != 0) {
             step(line);
-            // ORDERING: Relaxed. It comes before the deciding write in program order, and that one releases it.
-            earlier.fetch_or(bits, Ordering::Relaxed);
+            // ORDERING: Acquire pairs with the Release of another caller's deciding write: who finds that word complete because of it comes, with its
+            // own writes, after what that caller found or made complete before.
+            if word.load(Ordering::Acquire) & bits == bits {
+                continue;
+            }
+            if let Some((earlier, bits)) = decider.replace((word, bits)) {
+                step(line);
+                // ORDERING: Relaxed. It comes before the deciding write in program order, and that one releases it.
+                earlier.fetch_or(bits, Ordering::Relaxed);
+            }
         }
+        step(line);
     }
-    step(line);
     // ORDERING: Release pairs with the Acquire above. No Acquire here: this write comes last in its word's order by coherence with what the loads
     // acquired, and nothing is read after it.
     decider.is_some_and(|(word, bits)| word.fetch_or(bits, Ordering::Release) & bits != bits)

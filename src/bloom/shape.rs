@@ -3,20 +3,24 @@
 //! The plain and the atomic filter are a shape and a vector of lines each. Memory is decided here: checked against the limit in 64-bit arithmetic
 //! before anything is allocated, and then asked for in a way that may be refused.
 
+use super::combine::CombineError;
 use super::occupancy::Occupancy;
-use super::sizing::{LinePlan, Sizing};
-use crate::bits::{LINE_BITS, LINE_BYTES};
-use crate::kernel::Kernel;
+use super::sizing::LinePlan;
+use crate::bits::{LINE_BITS, LINE_BYTES, Words};
+use crate::kernel::{Kernel, Layout};
 use crate::key::HasherFingerprint;
-use crate::params::{Capacity, Fpr, ParamError};
+use crate::params::{Capacity, ParamError};
+use crate::sys;
 use std::fmt;
 
 /// The parameters of a filter, and what follows from them.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) capacity: u64,
+    /// The rate that was asked for; the predicted one where memory was given instead.
     fpr: f64,
     pub(super) plan: LinePlan,
+    pub(super) layout: Layout,
     pub(super) kernel: Kernel,
     pub(super) hasher: HasherFingerprint,
 }
@@ -29,12 +33,20 @@ impl PartialEq for Shape {
 }
 
 impl Shape {
-    pub(super) fn new(capacity: Capacity, fpr: Fpr, sizing: Sizing, hasher: HasherFingerprint) -> Self {
-        Self { capacity: capacity.get(), fpr: fpr.value(), plan: sizing.plan(capacity, fpr), kernel: Kernel::best(), hasher }
+    pub(super) fn new(capacity: Capacity, fpr: f64, plan: LinePlan, kernel: Kernel, hasher: HasherFingerprint) -> Self {
+        let layout = Layout { k: plan.k_per_line(), halves: plan.lines_per_key == 2 };
+        Self { capacity: capacity.get(), fpr, plan, layout, kernel, hasher }
     }
 
     /// As many empty lines as the plan has.
     pub(super) fn allocate<L>(&self, limit: u64, empty: impl FnMut() -> L) -> Result<Vec<L>, ParamError> {
+        let mut lines = self.reserve(limit)?;
+        lines.resize_with(self.plan.lines as usize, empty);
+        Ok(lines)
+    }
+
+    /// Room for as many lines as the plan has, whose number is then known to fit in `usize`.
+    pub(super) fn reserve<L>(&self, limit: u64) -> Result<Vec<L>, ParamError> {
         // No allocation may be larger than isize::MAX; on a 32-bit machine that limit is the lower one.
         let limit = limit.min(isize::MAX as u64);
         let needed = self.plan.lines.saturating_mul(LINE_BYTES as u64);
@@ -44,7 +56,8 @@ impl Shape {
         let count = usize::try_from(self.plan.lines).expect("a number of lines whose bytes fit in isize");
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).map_err(|_| ParamError::OutOfMemory { needed })?;
-        lines.resize_with(count, empty);
+        // Before the first write: pages that exist are not made larger at once.
+        sys::advise_huge_pages(lines.spare_capacity_mut());
         Ok(lines)
     }
 
@@ -60,15 +73,36 @@ impl Shape {
         self.bits() as f64 / self.capacity.max(1) as f64
     }
 
+    pub(super) fn occupancy(&self, lines: &[impl Words]) -> Occupancy {
+        Occupancy::of(self.layout, lines)
+    }
+
     /// The rate that the filter was made to keep: the one asked for, or the predicted one where the sizing rule admits more.
-    fn promised_fpr(&self) -> f64 {
+    pub(super) fn promised_fpr(&self) -> f64 {
         self.fpr.max(self.plan.predicted_fpr)
     }
 
-    /// Twice the promised rate, or half-way from it to 1 where that is less.
-    pub(super) fn is_saturated(&self, occupancy: &Occupancy) -> bool {
-        let promised = self.promised_fpr();
-        occupancy.fpr(self.plan.k) > promised + promised.min((1.0 - promised) / 2.0)
+    /// Whether the bits of the two mean the same. What each was sized for does not matter.
+    pub(super) fn combines_with(&self, other: &Self) -> Result<(), CombineError> {
+        let (ours, theirs) = (&self.plan, &other.plan);
+        if self.hasher != other.hasher {
+            Err(CombineError::Hasher { ours: self.hasher, theirs: other.hasher })
+        } else if ours.lines != theirs.lines {
+            Err(CombineError::Bits { ours: self.bits(), theirs: other.bits() })
+        } else if ours.lines_per_key != theirs.lines_per_key {
+            Err(CombineError::LinesPerKey { ours: ours.lines_per_key, theirs: theirs.lines_per_key })
+        } else if ours.k != theirs.k {
+            Err(CombineError::Positions { ours: ours.k, theirs: theirs.k })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The shape of half the size, for half the keys.
+    pub(super) fn folded(&self) -> Result<Self, CombineError> {
+        let capacity = self.capacity / 2;
+        let plan = self.plan.folded(Capacity::new(capacity)).ok_or(CombineError::Odd { bits: self.bits() })?;
+        Ok(Self { capacity, plan, ..self.clone() })
     }
 
     /// Kind, bits, k, fill and kernel; never the bits themselves or the secret.
@@ -77,19 +111,28 @@ impl Shape {
             .field("capacity", &self.capacity)
             .field("bits", &self.bits())
             .field("k", &self.plan.k)
+            .field("lines_per_key", &self.plan.lines_per_key)
             .field("fill", &format_args!("{:.4}", occupancy.fill_ratio()))
-            .field("kernel", &format_args!("{}", self.kernel.name()))
+            .field("kernel", &format_args!("{}", self.kernel))
             .finish()
     }
+}
+
+/// Whether a rate is too far above the one that a filter was made for: above twice it, or above the middle between it and 1 where that is less.
+pub(super) fn is_saturated(estimated: f64, promised: f64) -> bool {
+    estimated > promised + promised.min((1.0 - promised) / 2.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bloom::Sizing;
     use crate::key::KeyHasher;
+    use crate::params::Fpr;
 
     fn shape(capacity: u64, fpr: f64) -> Shape {
-        Shape::new(Capacity::new(capacity), Fpr::new(fpr).unwrap(), Sizing::Guaranteed, KeyHasher::xxh3(1).fingerprint())
+        let plan = Sizing::Guaranteed.plan(Capacity::new(capacity), Fpr::new(fpr).unwrap());
+        Shape::new(Capacity::new(capacity), fpr, plan, Kernel::best(), KeyHasher::xxh3(1).fingerprint())
     }
 
     #[test]
@@ -123,13 +166,24 @@ mod tests {
 
     #[test]
     fn saturation_is_twice_the_promise_or_half_way_to_certainty() {
-        let full = |share: usize| {
-            let mut occupancy = Occupancy::default();
-            (0..10).for_each(|line| occupancy.add(if line < share { LINE_BITS as u32 } else { 0 }));
-            occupancy
-        };
-        assert!(!shape(1000, 0.1).is_saturated(&full(2)) && shape(1000, 0.1).is_saturated(&full(3)));
-        assert!(!shape(1000, 0.5).is_saturated(&full(7)) && shape(1000, 0.5).is_saturated(&full(8)));
-        assert!(!shape(1000, 0.1).is_saturated(&Occupancy::default()));
+        assert!(!is_saturated(0.2, 0.1) && is_saturated(0.21, 0.1));
+        assert!(!is_saturated(0.75, 0.5) && is_saturated(0.76, 0.5));
+        assert!(!is_saturated(0.0, 0.1));
+    }
+
+    #[test]
+    fn every_difference_of_meaning_is_named() {
+        let ours = shape(1000, 0.01);
+        assert_eq!(ours.combines_with(&ours.clone()), Ok(()));
+        // Another promise about the same bits is no difference.
+        assert_eq!(ours.combines_with(&Shape { capacity: 5, fpr: 0.5, kernel: Kernel::PORTABLE, ..ours.clone() }), Ok(()));
+        let hasher = KeyHasher::xxh3(2).fingerprint();
+        let stranger = Shape { hasher, ..ours.clone() };
+        assert_eq!(ours.combines_with(&stranger), Err(CombineError::Hasher { ours: ours.hasher, theirs: hasher }));
+        let longer = shape(2000, 0.01);
+        assert_eq!(ours.combines_with(&longer), Err(CombineError::Bits { ours: ours.bits(), theirs: longer.bits() }));
+        let other = |plan| ours.combines_with(&Shape { plan, ..ours.clone() });
+        assert_eq!(other(LinePlan { k: 7, ..ours.plan }), Err(CombineError::Positions { ours: 6, theirs: 7 }));
+        assert_eq!(other(LinePlan { lines_per_key: 2, ..ours.plan }), Err(CombineError::LinesPerKey { ours: 1, theirs: 2 }));
     }
 }

@@ -1,26 +1,28 @@
-//! How many bits and how many positions a key: pure mathematics, public, no filter needed.
+//! How many bits, lines and positions a key: pure mathematics, public, no filter needed.
 //!
 //! The textbook rule (Bloom 1970) assumes that a key's `k` bits may be anywhere. A filter that keeps them in one 512-bit line, for one cache miss
 //! a question, has lines that are fuller than others, and the full ones answer "maybe" too often: at 1 % the textbook size gives 1.15 %, at 1e-6
 //! thirteen times the rate. So [`Sizing::Guaranteed`] solves the exact rate instead.
 //!
-//! **The exact rate.** `n` keys choose among `L` lines of `B = 512` bits, and set `k` positions each in theirs; all choices independent and
-//! uniform. A question chooses a line and `k` positions, `D` of them distinct. By inclusion and exclusion over which of the `D` are *not* set,
-//! with `X ~ Bin(n, 1/L)` keys in the line:
+//! **Two lines a key.** The lower the rate, the more the full lines weigh: at 1e-6 one line takes 35 % more bits than the textbook. Half the
+//! positions in each of two lines take 8 %, at a second cache miss, one that does not wait for the first. The table is then two equal parts, and a
+//! key has one line in each, chosen by independent hash bits. So the two lines never coincide and share no bit, a false positive must pass two tests
+//! that know nothing of each other, and the rate is a product, exactly:
 //!
 //! ```text
-//! P(all D set) = Σ_d (−1)^d · C(D, d) · E[(1 − d/B)^(k·X)]          E[(1 − d/B)^(k·X)] = (1 − (1 − (1 − d/B)^k)/L)^n
-//!
-//! rate(n, L, k) = Σ_{d=0..k} w_d · (1 − (1 − (1 − d/B)^k)/L)^n      w_d = (−1)^d · Σ_{D≥d} P(D distinct of k) · C(D, d)
+//! one line:     rate(n, L, k)
+//! two lines:    rate(n, L/2, k/2)²      L and k even; all n keys are in both parts
 //! ```
 //!
-//! For `n`, `L` → ∞ at `λ = n/L` the power becomes `exp(−λ(1 − (1 − d/B)^k))`: the Poisson mixture of Putze, Sanders and Singler (*Cache-, Hash-
-//! and Space-Efficient Bloom Filters*, 2007) with the occupancy's own moment in place of the moment of its mean, which is about 1 % too low.
-//!
-//! The sum alternates and its weights reach 12 870 at `k = 16`, so that digits cancel: see `ROUNDING` for how many, and why rates below
-//! [`MIN_FPR`](crate::params::MIN_FPR) are refused. The tests check it against a sum of positive terms and against exact arithmetic.
+//! Were both lines chosen from one table, a line would hold bits of either test, some keys would have the same line twice, and the square would be
+//! an approximation from below. `exact.rs` has `rate` ([`line_fpr`]), `solve.rs` the searches over it.
 
-use crate::bits::LINE_BITS;
+mod exact;
+mod solve;
+
+pub use exact::line_fpr;
+
+use crate::bits::{LINE_BITS, LINE_BYTES};
 use crate::kernel::MAX_HASHES;
 use crate::params::{Capacity, Fpr};
 use std::f64::consts::LN_2;
@@ -29,24 +31,84 @@ use std::f64::consts::LN_2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Sizing {
-    /// The least memory at which the rate, with as many keys as the capacity, is at most the rate asked for. Over the textbook size: 4 % at 1e-2,
-    /// 8 % at 1e-3, 15 % at 1e-4, 24 % at 1e-5, 35 % at 1e-6.
+    /// The least memory at which the rate, with as many keys as the capacity, is at most the rate asked for. Over the textbook size: 3.5 % at 1e-2,
+    /// 8 % at 1e-3, 11 % just above [`TWO_LINES_FROM`]; then in two lines 2.6 % at 3e-4, 3.5 % at 1e-4, 5.5 % at 1e-5, 8 % at 1e-6, 15 % at 1e-8.
+    /// One line takes 15 %, 24 %, 35 % and 71 % at the last four.
     #[default]
     Guaranteed,
-    /// The textbook size, rounded up to whole lines; for a given budget of bits. **The rate is then above the one asked for**: 1.15 % for 1 %,
-    /// 1.6e-3 for 1e-3, 1.3e-5 for 1e-6, and `predicted_fpr` says so. The number of positions is the best for this layout, at most the textbook's.
+    /// The textbook size, rounded up to whole lines, as many in either part where there are two; for a given budget of bits. **The rate is then
+    /// above the one asked for**: 1.15 % for 1 %, 1.6e-3 for 1e-3; in two lines 1.3e-4 for 1e-4, 2.5e-6 for 1e-6; and `predicted_fpr` says so. The
+    /// number of positions is the best for this layout, at most the textbook's, or one more where two lines need an even number.
     Classical,
 }
+
+/// In how many lines a key has its bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LinesPerKey {
+    /// One, and two where the rate is at most [`TWO_LINES_FROM`].
+    #[default]
+    Auto,
+    /// One cache line a question, all positions in it.
+    One,
+    /// Two cache lines a question, half the positions in each: less memory for a low rate, more time in a filter that is not in the cache.
+    Two,
+}
+
+/// The highest rate for which [`LinesPerKey::Auto`] takes two lines. They save 8 % of the bits there (17.3 a key in place of 18.8), 10 % at 1e-4,
+/// 20 % at 1e-6, and 6 % at 1e-3. Where a second cache miss begins to be worth that is a choice, not a result.
+pub const TWO_LINES_FROM: f64 = 3e-4;
 
 /// What a rule came to, for a filter of 512-bit lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinePlan {
-    /// Number of lines, at least 1.
+    /// Number of lines: at least 1, and even with two lines a key.
     pub lines: u64,
-    /// Bit positions a key, 1 to 16.
+    /// Lines in which a key has bits, 1 or 2. Two are one in each half of the lines.
+    pub lines_per_key: u32,
+    /// Bit positions a key, in all its lines together: 1 to 16 in each, as many in one as in the other.
     pub k: u32,
-    /// The rate with as many keys as the capacity: [`line_fpr`] of the two.
+    /// The rate with as many keys as the capacity: [`fpr_with`](Self::fpr_with) that number.
     pub predicted_fpr: f64,
+}
+
+impl LinePlan {
+    fn of_parts(parts: u32, (lines, k): (u64, u32), capacity: Capacity) -> Self {
+        Self { lines: lines * u64::from(parts), lines_per_key: parts, k: k * parts, predicted_fpr: 0.0 }.predicting(capacity)
+    }
+
+    fn predicting(mut self, capacity: Capacity) -> Self {
+        self.predicted_fpr = self.fpr_with(capacity.get());
+        self
+    }
+
+    /// The parts of the table, one for each line of a key. The fields are public, so a caller may have written anything there.
+    fn parts(&self) -> u32 {
+        self.lines_per_key.clamp(1, 2)
+    }
+
+    fn lines_in_part(&self) -> u64 {
+        self.lines / u64::from(self.parts())
+    }
+
+    /// Bit positions in each of a key's lines: `k / lines_per_key`.
+    #[must_use]
+    pub fn k_per_line(&self) -> u32 {
+        self.k / self.parts()
+    }
+
+    /// The exact rate with `n` keys inserted: [`line_fpr`] of one part, to the power of the parts. Cost: some 0.3 µs.
+    #[must_use]
+    pub fn fpr_with(&self, n: u64) -> f64 {
+        line_fpr(n, self.lines_in_part(), self.k_per_line()).powi(self.parts() as i32)
+    }
+
+    /// The plan of this filter folded to half its lines: `k` as it is, and the rate that half the lines give with `capacity` keys. None where a
+    /// part has an odd number of lines, since lines are folded two by two and parts are not mixed.
+    #[must_use]
+    pub fn folded(&self, capacity: Capacity) -> Option<Self> {
+        let part = self.lines_in_part();
+        (part > 0 && part.is_multiple_of(2)).then(|| Self { lines: self.lines / 2, ..*self }.predicting(capacity))
+    }
 }
 
 /// What the textbook says, for a filter whose bits may be anywhere.
@@ -60,10 +122,26 @@ pub struct Classical {
     pub predicted_fpr: f64,
 }
 
+impl Classical {
+    /// The most bit positions a key: with more, a key costs time and the rate is below 1e-19 all the same.
+    pub const MAX_K: u32 = 64;
+
+    /// The best that `capacity` keys can have in `bits` bits: k as the textbook says, at most [`MAX_K`](Self::MAX_K). A capacity of 0 counts as 1.
+    #[must_use]
+    pub fn of_bits(bits: u64, capacity: Capacity) -> Self {
+        let n = capacity.get().max(1) as f64;
+        let k = ((bits as f64 / n * LN_2).round() as u32).clamp(1, Self::MAX_K);
+        Self { bits, k, predicted_fpr: classical_fpr(n, bits, k) }
+    }
+}
+
+/// (1 − e^(−k·n/m))^k.
+pub(super) fn classical_fpr(n: f64, bits: u64, k: u32) -> f64 {
+    (-(-f64::from(k) * n / bits as f64).exp_m1()).powi(k as i32)
+}
+
 impl Sizing {
-    /// Lines and positions for `capacity` keys at rate `fpr`. Cost: 3 to 15 µs, no memory. Never fails: a plan too large to build is still a plan.
-    ///
-    /// A capacity of 0 gives one line, with the positions that a large filter of this rate would have.
+    /// Lines and positions for `capacity` keys at rate `fpr`, by [`LinesPerKey::Auto`]: see [`plan_lines`](Self::plan_lines).
     ///
     /// ```
     /// use absentia::bloom::sizing::Sizing;
@@ -71,18 +149,84 @@ impl Sizing {
     ///
     /// let plan = Sizing::Guaranteed.plan(Capacity::new(1_000_000), Fpr::new(0.01)?);
     /// assert!(plan.predicted_fpr <= 0.01);
-    /// assert_eq!(plan.k, 6);
+    /// assert_eq!((plan.lines_per_key, plan.k), (1, 6));
     /// assert_eq!(plan.lines * 512 / 100_000, 99); // 9.9 bits a key
     /// # Ok::<(), ParamError>(())
     /// ```
     #[must_use]
     pub fn plan(self, capacity: Capacity, fpr: Fpr) -> LinePlan {
-        let (n, p) = (capacity.get(), fpr.value());
-        let (lines, k) = match self {
-            Self::Guaranteed => least_lines(n, p),
-            Self::Classical => classical_lines(capacity, fpr),
+        self.plan_lines(capacity, fpr, LinesPerKey::Auto)
+    }
+
+    /// Lines and positions for `capacity` keys at rate `fpr`, in `lines_per_key` lines a key. Cost: 3 to 8 µs, no memory. Never fails: a
+    /// plan too large to build is still a plan.
+    ///
+    /// A capacity of 0 gives one line, or one in each part; [`Guaranteed`](Self::Guaranteed) with the positions that a large filter of this rate
+    /// would have.
+    ///
+    /// ```
+    /// use absentia::bloom::sizing::{LinesPerKey, Sizing};
+    /// use absentia::{Capacity, Fpr, ParamError};
+    ///
+    /// let (keys, fpr) = (Capacity::new(1_000_000), Fpr::new(1e-6)?);
+    /// let [one, two] = [LinesPerKey::One, LinesPerKey::Two].map(|lines| Sizing::Guaranteed.plan_lines(keys, fpr, lines));
+    /// assert_eq!([one.lines * 512 / 1_000_000, two.lines * 512 / 1_000_000], [38, 31]); // bits a key
+    /// assert_eq!([one.k_per_line(), two.k_per_line()], [16, 9]);
+    /// # Ok::<(), ParamError>(())
+    /// ```
+    #[must_use]
+    pub fn plan_lines(self, capacity: Capacity, fpr: Fpr, lines_per_key: LinesPerKey) -> LinePlan {
+        let p = fpr.value();
+        let two = match lines_per_key {
+            LinesPerKey::Auto => p <= TWO_LINES_FROM,
+            LinesPerKey::One => false,
+            LinesPerKey::Two => true,
         };
-        LinePlan { lines, k, predicted_fpr: line_fpr(n, lines, k) }
+        let (parts, p) = if two { (2, p.sqrt()) } else { (1, p) };
+        let part = match self {
+            Self::Guaranteed => solve::least_lines(capacity.get(), p),
+            Self::Classical => {
+                let textbook = classical(capacity, fpr);
+                let lines = textbook.bits.div_ceil(LINE_BITS as u64 * u64::from(parts)).max(1);
+                // More than the textbook's k is never best but in filters so small that rounding up to a line gave them bits to spare, and would
+                // only cost time there.
+                (lines, solve::best_k(capacity.get(), lines, textbook.k.div_ceil(parts)))
+            }
+        };
+        LinePlan::of_parts(parts, part, capacity)
+    }
+}
+
+/// The plan for a budget of memory: as many whole lines as fit in `bytes`, and the `k` of the lowest rate that they have with `capacity` keys.
+/// None where `bytes` are too few for one line a part: below 64, or 128 for [`LinesPerKey::Two`]. Cost: 4 to 9 µs, no memory.
+///
+/// [`LinesPerKey::Auto`] takes two lines where their rate is at most [`TWO_LINES_FROM`] and lower than that of one, as it is but for tables of a few
+/// lines. Rates below 1e-11 in one line count as equal, and the fewest positions are taken; no keys count as one.
+///
+/// ```
+/// use absentia::bloom::sizing::{LinesPerKey, plan_memory};
+/// use absentia::Capacity;
+///
+/// let plan = plan_memory(4 << 20, Capacity::new(1_000_000), LinesPerKey::Auto).expect("4 MiB are many lines");
+/// assert_eq!((plan.lines, plan.lines_per_key, plan.k), (65_536, 2, 20)); // 33.6 bits a key
+/// assert!((3.9e-7..4.0e-7).contains(&plan.predicted_fpr));
+/// ```
+#[must_use]
+pub fn plan_memory(bytes: u64, capacity: Capacity, lines_per_key: LinesPerKey) -> Option<LinePlan> {
+    let plan = |parts: u32| {
+        let lines = bytes / LINE_BYTES as u64 / u64::from(parts);
+        (lines > 0).then(|| LinePlan::of_parts(parts, (lines, solve::best_k(capacity.get(), lines, MAX_HASHES)), capacity))
+    };
+    let is_worth_it = |two: &LinePlan, one: &LinePlan| {
+        two.predicted_fpr <= TWO_LINES_FROM && solve::distinguishable(two.predicted_fpr) < solve::distinguishable(one.predicted_fpr)
+    };
+    match lines_per_key {
+        LinesPerKey::One => plan(1),
+        LinesPerKey::Two => plan(2),
+        LinesPerKey::Auto => {
+            let one = plan(1)?;
+            Some(plan(2).filter(|two| is_worth_it(two, &one)).unwrap_or(one))
+        }
     }
 }
 
@@ -106,133 +250,7 @@ pub fn classical(capacity: Capacity, fpr: Fpr) -> Classical {
         return Classical { bits, k: (log.round() as u32).max(1), predicted_fpr: 0.0 };
     }
     let k = ((bits as f64 / n * LN_2).round() as u32).max(1);
-    let predicted_fpr = (-(-f64::from(k) * n / bits as f64).exp_m1()).powi(k as i32);
-    Classical { bits, k, predicted_fpr }
-}
-
-/// The exact false-positive rate of `lines` lines that hold `n` keys of `k` independent uniform positions each; `k` is taken into 1..=16 and
-/// `lines` to at least 1. Cost: some 0.3 µs. The result is within 1e-11 of the true value, so a rate far below that may be given as 0.
-#[must_use]
-pub fn line_fpr(n: u64, lines: u64, k: u32) -> f64 {
-    let k = k.clamp(1, MAX_HASHES) as usize;
-    // Without keys the terms are the weights, whose sum is 0 but for rounding.
-    if n == 0 {
-        return 0.0;
-    }
-    let (n, lines) = (n as f64, lines.max(1) as f64);
-    // Compensated: `lost` gathers what each addition rounds away (Neumaier 1974).
-    let (mut sum, mut lost) = (0.0f64, 0.0f64);
-    for d in 0..=k {
-        let term = WEIGHT[k][d] * (n * (-TOUCHED[k][d] / lines).ln_1p()).exp();
-        let next = sum + term;
-        lost += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
-        sum = next;
-    }
-    (sum + lost).clamp(0.0, 1.0)
-}
-
-/// A bound on the rounding error of [`line_fpr`], which a guaranteed rate keeps clear of. Against 60-digit arithmetic the error was 2.2e-12 at most
-/// (at `k = 16`, where the weights are largest); the rest is room for other platforms' `exp`.
-const ROUNDING: f64 = 1e-11;
-
-const K: usize = MAX_HASHES as usize;
-const B: f64 = LINE_BITS as f64;
-
-/// `w_d` of the head of this file, by `k` and `d`.
-const WEIGHT: [[f64; K + 1]; K + 1] = weights();
-
-/// The chance that one key of `k` positions touches `d` given bits: 1 − (1 − d/B)^k.
-const TOUCHED: [[f64; K + 1]; K + 1] = touched();
-
-const fn weights() -> [[f64; K + 1]; K + 1] {
-    let mut weights = [[0.0; K + 1]; K + 1];
-    // P(D distinct among k positions), for the k of the round.
-    let mut distinct = [0.0; K + 1];
-    distinct[0] = 1.0;
-    let mut k = 1;
-    while k <= K {
-        let mut d = k;
-        while d > 0 {
-            distinct[d] = distinct[d] * (d as f64 / B) + distinct[d - 1] * ((B - (d - 1) as f64) / B);
-            d -= 1;
-        }
-        distinct[0] = 0.0;
-        let mut all = 1;
-        while all <= k {
-            // (−1)^d · C(all, d), from one d to the next.
-            let mut signed = 1.0;
-            let mut d = 0;
-            while d <= all {
-                weights[k][d] += distinct[all] * signed;
-                signed *= -((all - d) as f64) / (d + 1) as f64;
-                d += 1;
-            }
-            all += 1;
-        }
-        k += 1;
-    }
-    weights
-}
-
-const fn touched() -> [[f64; K + 1]; K + 1] {
-    let mut touched = [[0.0; K + 1]; K + 1];
-    let mut d = 0;
-    while d <= K {
-        let mut spared = 1.0;
-        let mut k = 1;
-        while k <= K {
-            spared *= 1.0 - d as f64 / B;
-            touched[k][d] = 1.0 - spared;
-            k += 1;
-        }
-        d += 1;
-    }
-    touched
-}
-
-/// About the best `k` for large filters at rate `p`: nine tenths of the textbook's, which fits the solutions from 0.3 to 1e-6 within one.
-fn usual_k(p: f64) -> u32 {
-    ((-0.9 * p.log2()).round() as u32).clamp(1, MAX_HASHES)
-}
-
-/// The least lines over all `k`, and the `k`. Among equals, as they abound in filters of a few lines, the `k` nearest to the usual one: it also
-/// stays best when the filter is filled beyond its capacity.
-fn least_lines(n: u64, p: f64) -> (u64, u32) {
-    let fits = |lines, k| line_fpr(n, lines, k) + ROUNDING <= p;
-    let usual = usual_k(p);
-
-    // Enough lines for the usual k: the textbook's, and half as many again until it fits.
-    let mut best = ((n as f64 / B * -p.log2() / LN_2) as u64).max(1);
-    while !fits(best, usual) {
-        best += best.div_ceil(2);
-    }
-    let mut best_k = usual;
-
-    let mut others: Vec<u32> = (1..=MAX_HASHES).collect();
-    others.sort_by_key(|k| k.abs_diff(usual));
-    for k in others {
-        // One look tells whether this k can do with less. The rate falls as lines are added, so the least is found by halving.
-        if best == 1 || !(k == usual || fits(best - 1, k)) {
-            continue;
-        }
-        let (mut short, mut enough) = (0, best);
-        while enough - short > 1 {
-            let middle = short + (enough - short) / 2;
-            if fits(middle, k) { enough = middle } else { short = middle }
-        }
-        (best, best_k) = (enough, k);
-    }
-    (best, best_k)
-}
-
-/// The textbook's bits in whole lines, and the `k` of the lowest rate in this layout. More than the textbook's `k` is never best but in filters so
-/// small that rounding up to a line gave them bits to spare, and would only cost time there.
-fn classical_lines(capacity: Capacity, fpr: Fpr) -> (u64, u32) {
-    let textbook = classical(capacity, fpr);
-    let lines = textbook.bits.div_ceil(LINE_BITS as u64).max(1);
-    let rate = |k: &u32| line_fpr(capacity.get().max(1), lines, *k);
-    let best = (1..=textbook.k.min(MAX_HASHES)).min_by(|a, b| rate(a).total_cmp(&rate(b)));
-    (lines, best.expect("the textbook's k is at least 1"))
+    Classical { bits, k, predicted_fpr: classical_fpr(n, bits, k) }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub trait Key {
 pub enum KeyEncoding {
     /// Text or a byte string: the bytes as they are.
     Bytes = 1,
-    /// An integer by value, little-endian two's complement: 8 bytes where an `i64` holds it, else 16 where an `i128` does, else 17.
+    /// An integer by value, little-endian: 8 bytes where a `u64` holds it, else 16 in two's complement where an `i128` does, else 17.
     Int = 2,
     /// A UUID: its 16 bytes in the order in which they are written.
     Uuid = 3,

@@ -1,0 +1,67 @@
+//! [`Layout`]: which lines are a key's, and how many positions it has in each.
+//!
+//! ```text
+//! one line a key    │ every line                       │   line: first, positions: second
+//! two lines a key   │ first half      │ second half    │   second line: both hashes turned by 32 bits
+//! ```
+//!
+//! With two lines, each half is a filter of its own that holds every key with half of its positions; the second half sees the hash with the halves
+//! of both its words exchanged. So its line comes from the bits of `first` that decide least about the other line, and each of its lanes multiplies
+//! the half of `second` that the same lane of the first line does not: thirty-two different functions of `second` in all. Halves rather than one
+//! table, because then a key's two lines are never the same one, and the two tests are independent events: the rate is exactly the square.
+
+use crate::bits::index_below;
+use crate::key::KeyHash;
+
+/// How a key's bits lie in a filter's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Positions in each of the key's lines, 1 to 16.
+    pub(crate) k: u32,
+    /// Whether a key has a line in each half; then the number of lines is even.
+    pub(crate) halves: bool,
+}
+
+/// One of a key's lines, and what chooses the positions in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Among all lines.
+    pub(crate) line: usize,
+    pub(crate) second: u64,
+}
+
+/// The hash as the second half sees it.
+#[inline(always)]
+pub(crate) const fn turned(hash: KeyHash) -> KeyHash {
+    KeyHash::from_parts(hash.first().rotate_left(32), hash.second().rotate_left(32))
+}
+
+impl Layout {
+    /// The lines among which the first line of a key is chosen, and those of the second: none where there is no second.
+    #[inline(always)]
+    pub(crate) fn parts<L>(self, lines: &[L]) -> (&[L], &[L]) {
+        lines.split_at(self.cut(lines.len()))
+    }
+
+    #[inline(always)]
+    pub(crate) fn parts_mut<L>(self, lines: &mut [L]) -> (&mut [L], &mut [L]) {
+        lines.split_at_mut(self.cut(lines.len()))
+    }
+
+    #[inline(always)]
+    fn cut(self, lines: usize) -> usize {
+        lines >> u32::from(self.halves)
+    }
+
+    /// Every line of a key, in ascending order.
+    #[inline]
+    pub(crate) fn places(self, lines: usize, hash: KeyHash) -> impl Iterator<Item = Place> {
+        let cut = self.cut(lines);
+        let first = Place { line: index_below(cut, hash.first()), second: hash.second() };
+        let other = self.halves.then(|| {
+            let hash = turned(hash);
+            Place { line: cut + index_below(lines - cut, hash.first()), second: hash.second() }
+        });
+        std::iter::once(first).chain(other)
+    }
+}
