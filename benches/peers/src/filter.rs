@@ -1,0 +1,102 @@
+//! [`Filter`]: what is done to a subject, a whole pass at a time; and [`Candidate`]: how a subject is named and made.
+//!
+//! A pass is one call through the trait object, and the loop over its keys is compiled for the filter's own type, so that every crate is inlined as
+//! far as its own code allows.
+
+use crate::keys::BenchKey;
+
+/// How many keys one batch call of a crate takes. A guess at what a service has at hand; larger ones change little.
+pub const BATCH: usize = 1024;
+
+/// A filter, or a floor that behaves like one.
+pub trait Filter<K> {
+    /// Inserts every key by the crate's call for one key. A static filter is constructed here.
+    fn fill(&mut self, keys: &[K]) -> Result<(), String>;
+
+    /// Inserts every key by the crate's call for many. Asked for only where [`Candidate::batches`] says so.
+    fn fill_batch(&mut self, keys: &[K]) -> Result<(), String> {
+        self.fill(keys)
+    }
+
+    /// How many of the keys it says are there, asked one by one.
+    fn count(&self, keys: &[K]) -> usize;
+
+    /// The same, asked in batches.
+    fn count_batch(&self, keys: &[K]) -> usize {
+        self.count(keys)
+    }
+
+    /// Bits of its memory.
+    fn bits(&self) -> u64;
+}
+
+/// The loop of every single mode: sums, so that no answer can be left out and no branch is added to those of the filter.
+#[inline(always)]
+pub fn count<K>(keys: &[K], contains: impl Fn(&K) -> bool) -> usize {
+    keys.iter().map(|key| usize::from(contains(key))).sum()
+}
+
+/// Which question a row answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// Ours, and the floors: what the others are compared with.
+    Reference,
+    /// The peer has as many bits as ours.
+    Bits,
+    /// The peer has the measured rate of ours, or comes as near as it can; see [`Sizing`].
+    Fpr,
+}
+
+/// How the size of a row came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizing {
+    /// Asked for the rate, by the crate's own rule, and the measured rate was within a few percent of ours.
+    OwnRule,
+    /// Adjusted until it was.
+    Adjusted,
+    /// The crate's own rule, and it cannot be sized finely: fingerprints have whole bits, tables are powers of two.
+    Nearest,
+    /// Given our bits.
+    Given,
+}
+
+/// Which bar of DESIGN §9 looks at a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// `BlockedBloom` with so many lines a key.
+    Blocked {
+        lines: u8,
+    },
+    /// Any other filter of ours.
+    OtherOfOurs,
+    /// A loop that reads so many random lines.
+    Floor {
+        lines: u8,
+    },
+    /// Given the hash that ours is given.
+    Fastbloom,
+    FastbloomOwnHash,
+    Sbbf,
+    Other,
+}
+
+/// A subject to measure, not yet made.
+pub struct Candidate<K> {
+    pub name: String,
+    pub family: Family,
+    pub compare: Compare,
+    pub sizing: Sizing,
+    /// Whether it stores keys at all.
+    pub fills: bool,
+    /// Whether it has calls for many keys.
+    pub batches: bool,
+    /// Makes an empty one.
+    pub make: Box<dyn Fn() -> Box<dyn Filter<K>>>,
+}
+
+impl<K: BenchKey> Candidate<K> {
+    /// A peer: it fills, one key at a time.
+    pub fn peer(name: &str, family: Family, compare: Compare, sizing: Sizing, make: impl Fn() -> Box<dyn Filter<K>> + 'static) -> Self {
+        Self { name: name.to_string(), family, compare, sizing, fills: true, batches: false, make: Box::new(make) }
+    }
+}
