@@ -31,6 +31,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(feature = "gate")]
 mod gate {
+    #[cfg(absentia_loom)]
+    use super::lock;
     use super::{Mutex, MutexGuard};
     use std::sync::{Arc, TryLockError};
 

@@ -12,7 +12,8 @@ pub(crate) const LINE_BYTES: usize = LINE_BITS / 8;
 /// Words in a line.
 pub(crate) const WORDS: usize = LINE_BITS / 64;
 
-/// What a line is made of, for a kernel that loads more than a word at a time.
+/// What a line is made of, for a kernel that loads more than a word at a time. (The model checker's atomics are not memory.)
+#[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
 pub(crate) enum View<'a> {
     /// Nobody writes it while it is lent.
     Owned(&'a [u64; WORDS]),
@@ -22,6 +23,7 @@ pub(crate) enum View<'a> {
 
 /// A line that can be read.
 pub(crate) trait Words {
+    #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
     fn view(&self) -> View<'_>;
 
     /// The word at `index`, below [`WORDS`]. For a shared line a relaxed load: see the head of `bloom/once.rs` for why a reader needs no more.
@@ -49,6 +51,7 @@ impl Line {
 }
 
 impl Words for Line {
+    #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
     #[inline(always)]
     fn view(&self) -> View<'_> {
         View::Owned(&self.0)
@@ -79,6 +82,7 @@ impl From<Line> for AtomicLine {
 }
 
 impl Words for AtomicLine {
+    #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
     #[inline(always)]
     fn view(&self) -> View<'_> {
         View::Shared(&self.0)

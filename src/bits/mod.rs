@@ -5,5 +5,7 @@
 mod block;
 mod range;
 
-pub(crate) use block::{AtomicLine, LINE_BITS, LINE_BYTES, Line, View, WORDS, Words};
+#[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
+pub(crate) use block::View;
+pub(crate) use block::{AtomicLine, LINE_BITS, LINE_BYTES, Line, WORDS, Words};
 pub(crate) use range::{index_below, index_in};

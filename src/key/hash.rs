@@ -3,17 +3,19 @@
 //! ```text
 //!              first (64 bits)                              second (64 bits)
 //! high ┌──────────────────────────────┐ low     high ┌──────────────┬──────────────┐ low
-//!      │ line ............... stripe  │              │ odd lanes     │ even lanes    │
+//!      │ line ........ line 2, stripe │              │ odd lanes    │ even lanes   │
 //!      └──────────────────────────────┘              └──────────────┴──────────────┘
-//!        │                     │                       32 bits each: multiplied by the lane's odd constant,
-//!        │                     ├─ low bits: fence       the top 9 bits of the product are a bit position
-//!        │                     │  stripes               in the 512-bit line
-//!        │                     └─ bit 32 and up: shards of maps
+//!        │               │     │                       32 bits each: multiplied by the lane's odd constant,
+//!        │               │     ├─ low bits: fence       the top 9 bits of the product are a bit position
+//!        │               │     │  stripes               in the 512-bit line; in a second line the two
+//!        │               │     └─ bit 32 and up:        halves change places
+//!        │               │        shards of maps
+//!        │               └─ the second line, if any: fastrange of `first` turned by 32 bits, so bit 31 decides first
 //!        └─ fastrange over the line count: the high bits decide
 //! ```
 //!
-//! The line takes `first` from the top and the stripe takes it from the bottom, so that for fewer than 2^32 lines and 2^32 stripes the two do
-//! not share bits. A hash never stands in for a key where an absence can follow: maps compare whole keys; a filter may only err towards "maybe".
+//! The line takes `first` from the top, a second line from the middle and the stripe from the bottom, so that for fewer than 2^32 lines they share few
+//! bits or none. A hash never stands in for a key where an absence can follow: maps compare whole keys; a filter may only err towards "maybe".
 
 /// Two 64-bit base hashes of a key. Equal keys under one [`KeyHasher`](crate::KeyHasher) have equal hashes, on every platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,21 +4,22 @@
 //! in L2, and 18 ns at 124 MB, where so many instructions for a key leave room for fewer keys under way. Rust has no vector load that may race. An
 //! assembly block has one: it does what eight relaxed loads would do, in four instructions.
 
-use crate::bits::{View, WORDS, Words};
+#[cfg(not(absentia_loom))]
+use crate::bits::View;
+use crate::bits::{WORDS, Words};
 use std::arch::x86_64::*;
 
 /// The low and the high half of a line.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn load(line: &impl Words) -> (__m256i, __m256i) {
-    match line.view() {
+    #[cfg(not(absentia_loom))]
+    return match line.view() {
         View::Owned(words) => owned(words),
-        #[cfg(not(absentia_loom))]
         View::Shared(words) => shared(words),
-        // The model checker's atomics are not memory.
-        #[cfg(absentia_loom)]
-        View::Shared(_) => owned(&line.words()),
-    }
+    };
+    #[cfg(absentia_loom)]
+    owned(&line.words())
 }
 
 #[target_feature(enable = "avx2")]
