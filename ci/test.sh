@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests pass with the default features, with all, and with none, and so many of them really ran.
+# The tests pass with the default features, with all, with none, and with parallel builds alone, and so many of them really ran.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +16,8 @@ run() {
     [ "$passed" -ge "$least" ] || { echo "test: only $passed tests passed with '$*', at least $least were expected" >&2; exit 1; }
     echo "test: $passed passed with '${*:-default features}'"
 }
-run "${ABSENTIA_LEAST_TESTS_NONE:-55}" --no-default-features
-run "${ABSENTIA_LEAST_TESTS:-190}"
-run "${ABSENTIA_LEAST_TESTS_ALL:-200}" --all-features
+run "${ABSENTIA_LEAST_TESTS_NONE:-100}" --no-default-features
+# The filters' parallel builds do without the gate.
+run "${ABSENTIA_LEAST_TESTS_RAYON:-100}" --no-default-features --features rayon
+run "${ABSENTIA_LEAST_TESTS:-230}"
+run "${ABSENTIA_LEAST_TESTS_ALL:-240}" --all-features

@@ -69,13 +69,13 @@ impl AtomicBlockedBloom {
 
     /// Adds every key; a bit each, set where it was new. A key that comes twice is new once.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(&self.hasher, keys, |hashes, answers| self.insert_all(hashes, answers))
+        batch::key_answers(self.hasher, keys, |hashes, answers| self.insert_all(hashes, answers))
     }
 
     /// [`contains`](Self::contains) for every key, a bit each.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(&self.hasher, keys, |hashes, answers| self.ask(hashes, answers))
+        batch::key_answers(self.hasher, keys, |hashes, answers| self.ask(hashes, answers))
     }
 
     /// The hasher of this filter, for hashes that are computed once and given to several filters.
@@ -103,7 +103,7 @@ impl<H> AtomicBlockedBloom<H> {
     fn set(&self, hash: KeyHash) -> bool {
         let Shape { layout, kernel, .. } = self.shape;
         let places = layout.places(self.lines.len(), hash);
-        once::insert(places.map(|place| (&self.lines[place.line], kernel.mask(place.second, layout.k))))
+        once::insert(places.map(|place| (&self.lines[place.line], kernel.mask(place.second, layout))))
     }
 
     /// `false` means that no insertion of this hash had returned.

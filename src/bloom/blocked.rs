@@ -85,13 +85,14 @@ impl BlockedBloom {
     /// Adds every key, in order; a bit each, set where it was new. A key that comes twice is new once.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> BitVec {
         let Self { shape, lines, hasher } = self;
-        batch::key_answers(hasher, keys, |hashes, answers| shape.kernel.insert_batch(lines, shape.layout, hashes, answers))
+        batch::key_answers(*hasher, keys, |hashes, answers| shape.kernel.insert_batch(lines, shape.layout, hashes, answers))
     }
 
     /// [`contains`](Self::contains) for every key, a bit each. Its cache misses overlap: up to three times as fast where the filter is large.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(&self.hasher, keys, |hashes, answers| self.ask(hashes, answers))
+        let Self { shape, lines, hasher } = self;
+        batch::key_answers(*hasher, keys, |hashes, answers| shape.kernel.contains_batch(lines, shape.layout, hashes, answers))
     }
 
     /// The hasher of this filter, for hashes that are computed once and given to several filters.
@@ -129,11 +130,8 @@ impl<H> BlockedBloom<H> {
     /// [`contains_hash`](Self::contains_hash) for every hash, a bit each.
     #[must_use]
     pub fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        batch::answers(hashes, |hashes, answers| self.ask(hashes, answers))
-    }
-
-    fn ask(&self, hashes: &[KeyHash], answers: &mut [usize]) {
-        self.shape.kernel.contains_batch(&self.lines, self.shape.layout, hashes, answers);
+        let Self { shape, lines, .. } = self;
+        batch::answers(hashes, |hashes, answers| shape.kernel.contains_batch(lines, shape.layout, hashes, answers))
     }
 
     /// Forgets every key. Parameters, hasher and memory stay.

@@ -142,14 +142,15 @@ impl BloomBuilder {
     pub fn build_classic(self) -> Result<ClassicBloom, ParamError> {
         let hasher = self.checked_hasher()?;
         let (capacity, fpr) = (Capacity::new(self.capacity.unwrap_or(0)), Fpr::new(self.fpr)?);
-        let mut size = match self.memory {
-            None => classical(capacity, fpr),
-            Some(0) => return Err(ParamError::MemoryTooSmall { given: 0, needed: 1 }),
-            Some(bytes) => Classical::of_bits(bytes.saturating_mul(8), capacity),
+        let unit = self.unit(1);
+        let size = match self.memory {
+            None if self.foldable == 0 => classical(capacity, fpr),
+            None => Classical::of_bits(rounded_up(classical(capacity, fpr).bits, unit), capacity),
+            Some(given) => match given.saturating_mul(8) {
+                bits if bits < unit => return Err(ParamError::MemoryTooSmall { given, needed: unit.div_ceil(8) }),
+                bits => Classical::of_bits(bits - bits % unit, capacity),
+            },
         };
-        if self.foldable > 0 {
-            size = Classical::of_bits(self.rounded(size.bits, 1, 1)?, capacity);
-        }
         let promised = if self.memory.is_some() { size.predicted_fpr } else { fpr.value() };
         ClassicBloom::sized(capacity, promised, size, self.memory_limit, hasher, hasher.fingerprint())
     }
@@ -225,28 +226,47 @@ impl BloomBuilder {
 
     fn shape(&self, hasher: HasherFingerprint) -> Result<Shape, ParamError> {
         let (capacity, fpr) = (Capacity::new(self.capacity.unwrap_or(0)), Fpr::new(self.fpr)?);
-        let mut plan = match self.memory {
-            None => self.sizing.plan_lines(capacity, fpr, self.lines_per_key),
-            Some(bytes) => plan_memory(bytes, capacity, self.lines_per_key).ok_or_else(|| {
-                let lines = if self.lines_per_key == LinesPerKey::Two { 2 } else { 1 };
-                ParamError::MemoryTooSmall { given: bytes, needed: lines * LINE_BYTES as u64 }
-            })?,
+        let plan = match self.memory {
+            None => self.planned(capacity, fpr),
+            Some(given) => self.planned_in(given, capacity)?,
         };
-        if self.foldable > 0 {
-            plan = LinePlan { lines: self.rounded(plan.lines, plan.lines_per_key, LINE_BYTES as u64)?, ..plan };
-            plan.predicted_fpr = plan.fpr_with(capacity.get());
-        }
         let promised = if self.memory.is_some() { plan.predicted_fpr } else { fpr.value() };
         Ok(Shape::new(capacity, promised, plan, self.kernel.unwrap_or_else(Kernel::best), hasher))
     }
 
-    /// A size, in units of `bytes` bytes or less, that halves as often as was asked for into multiples of `whole`. Up, but down where memory is given.
-    fn rounded(&self, size: u64, whole: u32, bytes: u64) -> Result<u64, ParamError> {
-        let unit = 1u64.checked_shl(self.foldable).and_then(|unit| unit.checked_mul(u64::from(whole))).unwrap_or(u64::MAX);
-        match self.memory {
-            None => Ok(size.max(1).checked_next_multiple_of(unit).unwrap_or(u64::MAX)),
-            Some(given) if size < unit => Err(ParamError::MemoryTooSmall { given, needed: unit.saturating_mul(bytes) }),
-            Some(_) => Ok(size - size % unit),
+    fn planned(&self, capacity: Capacity, fpr: Fpr) -> LinePlan {
+        let mut plan = self.sizing.plan_lines(capacity, fpr, self.lines_per_key);
+        if self.foldable > 0 {
+            plan.lines = rounded_up(plan.lines, self.unit(plan.lines_per_key));
+            plan.predicted_fpr = plan.fpr_with(capacity.get());
         }
+        plan
     }
+
+    fn planned_in(&self, given: u64, capacity: Capacity) -> Result<LinePlan, ParamError> {
+        let unit = |parts| self.unit(parts).saturating_mul(LINE_BYTES as u64);
+        // Rounded down first, so that the positions are the best for what is left.
+        let one = || plan_memory(given - given % unit(1), capacity, LinesPerKey::One);
+        let two = || plan_memory(given - given % unit(2), capacity, LinesPerKey::Two);
+        let (plan, least) = match self.lines_per_key {
+            LinesPerKey::One => (one(), unit(1)),
+            LinesPerKey::Two => (two(), unit(2)),
+            LinesPerKey::Auto => {
+                let best = plan_memory(given, capacity, LinesPerKey::Auto).filter(|plan| plan.lines_per_key == 2);
+                // Where two lines a key would not fold so often, one may.
+                (best.and_then(|_| two()).or_else(one), unit(1))
+            }
+        };
+        plan.ok_or(ParamError::MemoryTooSmall { given, needed: least })
+    }
+
+    /// The least size that halves as often as was asked for into multiples of `whole`; `u64::MAX` where that is more.
+    fn unit(&self, whole: u32) -> u64 {
+        1u64.checked_shl(self.foldable).and_then(|unit| unit.checked_mul(u64::from(whole))).unwrap_or(u64::MAX)
+    }
+}
+
+/// The least multiple of `unit` that is at least `size`, and not 0; `u64::MAX` where there is none.
+fn rounded_up(size: u64, unit: u64) -> u64 {
+    size.max(1).checked_next_multiple_of(unit).unwrap_or(u64::MAX)
 }

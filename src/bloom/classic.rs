@@ -109,14 +109,14 @@ impl ClassicBloom {
     /// Adds every key, in order; a bit each, set where it was new. A key that comes twice is new once.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> BitVec {
         let mut bits = BitsMut::of(self.size.k, &mut self.bits);
-        batch::key_answers(&self.hasher, keys, |hashes, answers| bits.insert_batch(hashes, answers))
+        batch::key_answers(self.hasher, keys, |hashes, answers| bits.insert_batch(hashes, answers))
     }
 
     /// [`contains`](Self::contains) for every key, a bit each.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
         let bits = Bits::of(self.size.k, &self.bits);
-        batch::key_answers(&self.hasher, keys, |hashes, answers| bits.contains_batch(hashes, answers))
+        batch::key_answers(self.hasher, keys, |hashes, answers| bits.contains_batch(hashes, answers))
     }
 
     /// The hasher of this filter, for hashes that are computed once and given to several filters.

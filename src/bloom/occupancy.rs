@@ -25,7 +25,7 @@ impl Occupancy {
     pub(super) fn of(layout: Layout, lines: &[impl Words]) -> Self {
         let (front, back) = layout.parts(lines);
         let parts = [front, back].into_iter().filter(|part| !part.is_empty());
-        Self { k: layout.k, parts: parts.map(|part| Histogram::of(part.iter().map(Words::count_ones))).collect() }
+        Self { k: layout.k(), parts: parts.map(|part| Histogram::of(part.iter().map(Words::count_ones))).collect() }
     }
 
     /// What the filter would be filled with if its lines were folded in pairs.
@@ -33,7 +33,7 @@ impl Occupancy {
         let both = |pair: &[_]| pair_ones(&pair[0], &pair[1]);
         let (front, back) = layout.parts(lines);
         let parts = [front, back].into_iter().filter(|part| !part.is_empty());
-        Self { k: layout.k, parts: parts.map(|part| Histogram::of(part.chunks_exact(2).map(both))).collect() }
+        Self { k: layout.k(), parts: parts.map(|part| Histogram::of(part.chunks_exact(2).map(both))).collect() }
     }
 
     /// The share of bits that are set.
@@ -102,12 +102,12 @@ mod tests {
     #[test]
     fn a_stranger_must_pass_both_halves() {
         let line = |set: u32| crate::bits::Line(std::array::from_fn(|word| if word < set as usize { u64::MAX } else { 0 }));
-        let occupancy = Occupancy::of(Layout { k: 2, halves: true }, &[line(4), line(4), line(8), line(0)]);
+        let occupancy = Occupancy::of(Layout::new(2, true), &[line(4), line(4), line(8), line(0)]);
         assert_eq!(occupancy.fill_ratio(), 0.5);
         assert_eq!(occupancy.fpr(), 0.25 * 0.5);
         let keys = |sets: &[u32]| of(2, sets).len() as f64;
         assert!((occupancy.len() as f64 - (keys(&[256, 256]) + keys(&[512, 0])) / 2.0).abs() <= 1.0);
-        let folded = Occupancy::of_folded(Layout { k: 2, halves: true }, &[line(4), line(4), line(8), line(0)]);
+        let folded = Occupancy::of_folded(Layout::new(2, true), &[line(4), line(4), line(8), line(0)]);
         assert_eq!((folded.fill_ratio(), folded.fpr()), (0.75, 0.25));
     }
 

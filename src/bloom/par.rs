@@ -14,7 +14,7 @@
 
 use super::BlockedBloom;
 use super::shape::Shape;
-use crate::bits::{Line, index_below};
+use crate::bits::Line;
 use crate::kernel::Place;
 use crate::key::{Key, KeyHash};
 use crate::sync::{Mutex, lock};
@@ -74,7 +74,7 @@ impl<'a> Regions<'a> {
 
     fn write(&self, region: usize, places: &[Place]) {
         let mut lines = lock(&self.lines[region]);
-        self.shape.kernel.set_places(&mut lines, region << self.shift, places, self.shape.layout.k);
+        self.shape.kernel.set_places(&mut lines, region << self.shift, places, self.shape.layout);
     }
 }
 
@@ -140,11 +140,7 @@ impl<'a> Lease<'a> {
         let Some(aside) = &mut self.aside else { return };
         let Regions { shape, count, .. } = *self.regions;
         for &hash in &self.hashes[..self.count] {
-            if shape.layout.halves {
-                shape.layout.places(count, hash).for_each(|place| aside.add(place, self.regions));
-            } else {
-                aside.add(Place { line: index_below(count, hash.first()), second: hash.second() }, self.regions);
-            }
+            shape.layout.places(count, hash).for_each(|place| aside.add(place, self.regions));
         }
         self.count = 0;
     }

@@ -34,7 +34,7 @@ impl PartialEq for Shape {
 
 impl Shape {
     pub(super) fn new(capacity: Capacity, fpr: f64, plan: LinePlan, kernel: Kernel, hasher: HasherFingerprint) -> Self {
-        let layout = Layout { k: plan.k_per_line(), halves: plan.lines_per_key == 2 };
+        let layout = Layout::new(plan.k_per_line(), plan.lines_per_key == 2);
         Self { capacity: capacity.get(), fpr, plan, layout, kernel, hasher }
     }
 

@@ -1,24 +1,21 @@
 //! The loops around the three functions of a kernel, written once: over the lines of a key, and over the keys of a batch.
 //!
 //! A kernel calls these from functions of its instruction set and hands its own functions in as closures, which belong to that instruction set too;
-//! as everything here is inlined there, the loops are compiled for it. That is why all of it must stay `#[inline(always)]`.
+//! as everything here is inlined there, the loops are compiled for it. That is why all of it must stay `#[inline(always)]`, and why there are `for` loops
+//! and no `fold` or `for_each`: a function of the standard library that calls a closure is compiled without those instructions, and cannot inline it.
 //!
 //! **Batches.** While a group of keys is tested, the lines of the next group are on their way: up to 128 cache misses at once, and none waited for.
 //!
 //! **No early exit.** The test of the second line does not wait for that of the first: their misses overlap, and there is no branch that a good
 //! filter would make unpredictable.
 
-use super::layout::{Layout, turned};
+use super::layout::{Layout, turned, turned_second};
 use crate::bits::{Line, Words, index_in};
 use crate::key::KeyHash;
 
-/// How many places ahead of the one that is set a line is asked for.
-#[cfg(any(test, feature = "rayon"))]
-const AHEAD: usize = 32;
-
 #[inline(always)]
 pub(super) fn contains<L: Words>(lines: &[L], layout: Layout, hash: KeyHash, test: impl Fn(&L, u64) -> bool) -> bool {
-    if !layout.halves {
+    if !layout.halves() {
         return test(&lines[index_in(lines, hash.first())], hash.second());
     }
     let ((front, back), hash2) = (layout.parts(lines), turned(hash));
@@ -28,7 +25,7 @@ pub(super) fn contains<L: Words>(lines: &[L], layout: Layout, hash: KeyHash, tes
 
 #[inline(always)]
 pub(super) fn insert(lines: &mut [Line], layout: Layout, hash: KeyHash, set: impl Fn(&mut Line, u64) -> bool) -> bool {
-    if !layout.halves {
+    if !layout.halves() {
         let place = index_in(lines, hash.first());
         return set(&mut lines[place], hash.second());
     }
@@ -43,41 +40,80 @@ const STEP: usize = 8;
 /// How many steps ahead of the one that is tested lines are asked for.
 const DEPTH: usize = 4;
 
-/// Step by step, and some steps ahead: `ask` gives the places of a key and starts the loads of its lines, `answer` looks at them.
+/// A key that was asked for: its lines, and what chooses positions in the first.
+#[derive(Clone, Copy)]
+struct Asked<const LINES: usize> {
+    lines: [usize; LINES],
+    second: u64,
+}
+
+/// Step by step, and some steps ahead: `ask` starts the loads of a key's lines, `answer` looks at them.
 #[inline(always)]
 fn batch<S, const LINES: usize>(
     state: &mut S,
     hashes: &[KeyHash],
     answers: &mut [usize],
-    ask: impl Fn(&S, KeyHash) -> [usize; LINES],
-    answer: impl Fn(&mut S, [usize; LINES], KeyHash) -> bool,
+    ask: impl Fn(&S, KeyHash) -> Asked<LINES>,
+    answer: impl Fn(&mut S, Asked<LINES>) -> bool,
 ) {
-    const WORD: usize = usize::BITS as usize;
-    let mut ring = [[[0; LINES]; STEP]; DEPTH];
-    let ask_all = |state: &S, places: &mut [[usize; LINES]; STEP], step: &[KeyHash]| match <&[KeyHash; STEP]>::try_from(step) {
-        // Of a known length, which the compiler unrolls.
-        Ok(step) => *places = step.map(|hash| ask(state, hash)),
-        Err(_) => places.iter_mut().zip(step).for_each(|(place, &hash)| *place = ask(state, hash)),
-    };
+    let mut ring = [[Asked { lines: [0; LINES], second: 0 }; STEP]; DEPTH];
     let mut coming = hashes.chunks(STEP);
-    ring.iter_mut().zip(coming.by_ref()).for_each(|(places, step)| ask_all(state, places, step));
+    for slot in &mut ring {
+        ask_step(state, slot, coming.next().unwrap_or(&[]), &ask);
+    }
     let mut number = 0;
     for (group, bits) in hashes.chunks(WORD).zip(answers) {
-        *bits = 0;
+        let mut word = 0;
         for (index, step) in group.chunks(STEP).enumerate() {
             let slot = &mut ring[number % DEPTH];
             number += 1;
-            let places = *slot;
+            let asked = *slot;
             if let Some(step) = coming.next() {
-                ask_all(state, slot, step);
+                ask_step(state, slot, step, &ask);
             }
             let mut some = 0;
-            match <&[KeyHash; STEP]>::try_from(step) {
-                Ok(step) => (0..STEP).for_each(|bit| some |= usize::from(answer(state, places[bit], step[bit])) << bit),
-                Err(_) => step.iter().enumerate().for_each(|(bit, &hash)| some |= usize::from(answer(state, places[bit], hash)) << bit),
+            if step.len() == STEP {
+                // Of a known length, which the compiler unrolls.
+                for (bit, &asked) in asked.iter().enumerate() {
+                    some |= usize::from(answer(state, asked)) << bit;
+                }
+            } else {
+                for (bit, &asked) in asked[..step.len()].iter().enumerate() {
+                    some |= usize::from(answer(state, asked)) << bit;
+                }
             }
-            *bits |= some << (STEP * index);
+            word |= some << (STEP * index);
         }
+        *bits = word;
+    }
+}
+
+/// `ask` for the hashes of a step.
+#[inline(always)]
+fn ask_step<S, const LINES: usize>(state: &S, slot: &mut [Asked<LINES>; STEP], step: &[KeyHash], ask: impl Fn(&S, KeyHash) -> Asked<LINES>) {
+    if let Ok(step) = <&[KeyHash; STEP]>::try_from(step) {
+        for (asked, &hash) in slot.iter_mut().zip(step) {
+            *asked = ask(state, hash);
+        }
+    } else {
+        for (asked, &hash) in slot.iter_mut().zip(step) {
+            *asked = ask(state, hash);
+        }
+    }
+}
+
+/// Lines that are in a second-level cache so surely that nothing is gained by asking for them ahead: 512 KiB of them.
+const CACHED: usize = 1 << 13;
+
+/// `answer` for each hash, one after another.
+#[inline(always)]
+fn each(hashes: &[KeyHash], answers: &mut [usize], mut answer: impl FnMut(KeyHash) -> bool) {
+    for (group, bits) in hashes.chunks(WORD).zip(answers) {
+        let mut word = 0;
+        for (bit, &hash) in group.iter().enumerate() {
+            word |= usize::from(answer(hash)) << bit;
+        }
+        *bits = word;
     }
 }
 
@@ -92,22 +128,22 @@ pub(super) fn contains_batch<L: Words>(
     fetch: impl Fn(&L),
     test: impl Fn(&L, u64) -> bool,
 ) {
-    if !layout.halves {
+    if !layout.halves() {
         let ask = |lines: &&[L], hash: KeyHash| {
-            let place = index_in(lines, hash.first());
-            fetch(&lines[place]);
-            [place]
+            let line = index_in(lines, hash.first());
+            fetch(&lines[line]);
+            Asked { lines: [line], second: hash.second() }
         };
-        return batch(&mut lines, hashes, answers, ask, |lines, [place], hash| test(&lines[place], hash.second()));
+        return batch(&mut lines, hashes, answers, ask, |lines, asked| test(&lines[asked.lines[0]], asked.second));
     }
     let ask = |(front, back): &(&[L], &[L]), hash: KeyHash| {
-        let places = [index_in(front, hash.first()), index_in(back, turned(hash).first())];
-        fetch(&front[places[0]]);
-        fetch(&back[places[1]]);
-        places
+        let lines = [index_in(front, hash.first()), index_in(back, turned(hash).first())];
+        fetch(&front[lines[0]]);
+        fetch(&back[lines[1]]);
+        Asked { lines, second: hash.second() }
     };
-    batch(&mut layout.parts(lines), hashes, answers, ask, |(front, back), [first, second], hash| {
-        test(&front[first], hash.second()) & test(&back[second], turned(hash).second())
+    batch(&mut layout.parts(lines), hashes, answers, ask, |(front, back), asked| {
+        test(&front[asked.lines[0]], asked.second) & test(&back[asked.lines[1]], turned_second(asked.second))
     });
 }
 
@@ -121,24 +157,33 @@ pub(super) fn insert_batch(
     fetch: impl Fn(&Line),
     set: impl Fn(&mut Line, u64) -> bool,
 ) {
-    if !layout.halves {
+    if lines.len() <= CACHED {
+        return each(hashes, answers, |hash| insert(lines, layout, hash, &set));
+    }
+    if !layout.halves() {
         let ask = |lines: &&mut [Line], hash: KeyHash| {
-            let place = index_in(lines, hash.first());
-            fetch(&lines[place]);
-            [place]
+            let line = index_in(lines, hash.first());
+            fetch(&lines[line]);
+            Asked { lines: [line], second: hash.second() }
         };
-        return batch(&mut lines, hashes, answers, ask, |lines, [place], hash| set(&mut lines[place], hash.second()));
+        return batch(&mut lines, hashes, answers, ask, |lines, asked| set(&mut lines[asked.lines[0]], asked.second));
     }
     let ask = |(front, back): &(&mut [Line], &mut [Line]), hash: KeyHash| {
-        let places = [index_in(front, hash.first()), index_in(back, turned(hash).first())];
-        fetch(&front[places[0]]);
-        fetch(&back[places[1]]);
-        places
+        let lines = [index_in(front, hash.first()), index_in(back, turned(hash).first())];
+        fetch(&front[lines[0]]);
+        fetch(&back[lines[1]]);
+        Asked { lines, second: hash.second() }
     };
-    batch(&mut layout.parts_mut(lines), hashes, answers, ask, |(front, back), [first, second], hash| {
-        set(&mut front[first], hash.second()) | set(&mut back[second], turned(hash).second())
+    batch(&mut layout.parts_mut(lines), hashes, answers, ask, |(front, back), asked| {
+        set(&mut front[asked.lines[0]], asked.second) | set(&mut back[asked.lines[1]], turned_second(asked.second))
     });
 }
+
+const WORD: usize = usize::BITS as usize;
+
+/// How many places ahead of the one that is set a line is asked for.
+#[cfg(any(test, feature = "rayon"))]
+const AHEAD: usize = STEP * DEPTH;
 
 /// Sets places whose lines are known, relative to `base`, in order.
 #[cfg(any(test, feature = "rayon"))]
@@ -150,7 +195,9 @@ pub(super) fn set_places(
     fetch: impl Fn(&Line),
     set: impl Fn(&mut Line, u64) -> bool,
 ) {
-    places.iter().take(AHEAD).for_each(|place| fetch(&lines[place.line - base]));
+    for place in places.iter().take(AHEAD) {
+        fetch(&lines[place.line - base]);
+    }
     let mut coming = places.iter().skip(AHEAD);
     for place in places {
         if let Some(place) = coming.next() {
@@ -166,28 +213,28 @@ macro_rules! kernel {
     ($(#[$features:meta])?) => {
         $(#[$features])?
         pub(in crate::kernel) fn contains<L: Words>(lines: &[L], layout: Layout, hash: KeyHash) -> bool {
-            drive::contains(lines, layout, hash, |line, second| test(line, second, layout.k))
+            drive::contains(lines, layout, hash, |line, second| test(line, second, layout))
         }
 
         $(#[$features])?
         pub(in crate::kernel) fn insert(lines: &mut [Line], layout: Layout, hash: KeyHash) -> bool {
-            drive::insert(lines, layout, hash, |line, second| set(line, second, layout.k))
+            drive::insert(lines, layout, hash, |line, second| set(line, second, layout))
         }
 
         $(#[$features])?
         pub(in crate::kernel) fn contains_batch<L: Words>(lines: &[L], layout: Layout, hashes: &[KeyHash], answers: &mut [usize]) {
-            drive::contains_batch(lines, layout, hashes, answers, |line| fetch(line), |line, second| test(line, second, layout.k));
+            drive::contains_batch(lines, layout, hashes, answers, |line| fetch(line), |line, second| test(line, second, layout));
         }
 
         $(#[$features])?
         pub(in crate::kernel) fn insert_batch(lines: &mut [Line], layout: Layout, hashes: &[KeyHash], answers: &mut [usize]) {
-            drive::insert_batch(lines, layout, hashes, answers, |line| fetch(line), |line, second| set(line, second, layout.k));
+            drive::insert_batch(lines, layout, hashes, answers, |line| fetch(line), |line, second| set(line, second, layout));
         }
 
         $(#[$features])?
         #[cfg(any(test, feature = "rayon"))]
-        pub(in crate::kernel) fn set_places(lines: &mut [Line], base: usize, places: &[crate::kernel::Place], k: u32) {
-            drive::set_places(lines, base, places, |line| fetch(line), |line, second| set(line, second, k));
+        pub(in crate::kernel) fn set_places(lines: &mut [Line], base: usize, places: &[crate::kernel::Place], layout: Layout) {
+            drive::set_places(lines, base, places, |line| fetch(line), |line, second| set(line, second, layout));
         }
     };
 }

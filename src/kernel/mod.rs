@@ -6,13 +6,13 @@
 //!
 //! ```text
 //! portable      16 scalar lanes, one after another             any machine
-//! avx2          8 lanes a step, two steps where k > 8          x86-64, from 2013 on
+//! avx2          8 lanes a step, two steps where k > 8          x86-64 with AVX2 and BMI2, from 2013 on
 //! avx512        8 lanes a step, or 16 in one where k > 8       x86-64 with AVX-512 F and VL
-//! neon          16 bytes out of a table of 64, in one step     aarch64; compiled by inspection only, see docs/limitations
+//! neon          16 bytes out of a table of 64, in one step     aarch64; tested under an emulator, never measured
 //! ```
 //!
-//! Dispatch is a `match` on a byte, once for a key or once for a group, never a pointer call for a key; measured, a function pointer is as fast and
-//! cannot be generic over the kind of line. This folder and `sys.rs` are the only places with `unsafe`.
+//! Dispatch is a `match` on a byte, once for a key or once for some hundred, never a pointer call for a key; measured, a function pointer is as fast
+//! and cannot be generic over the kind of line. This folder and `sys.rs` are the only places with `unsafe`.
 
 // Intrinsics and calls into functions for an instruction set.
 #![allow(unsafe_code)]
@@ -126,16 +126,17 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// One function of the kernel that a value stands for.
+/// One function of the kernel that a value stands for. No arm is inlined, so that this is a comparison and a jump; with the portable loop in it, it was a
+/// function of its own that saved registers for that loop, and cost 1.5 ns a key.
 macro_rules! dispatch {
     ($kernel:expr, $op:ident($($arg:expr),*)) => {
         match $kernel.0 {
             Kind::Portable => portable::$op($($arg),*),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor must have AVX2. A `Kind::Avx2` comes from `Kernel::available`, which saw that it has.
+            // SAFETY: the processor must have AVX2 and BMI2. A `Kind::Avx2` comes from `Kernel::available`, which saw that it has.
             Kind::Avx2 => unsafe { x86_64::avx2::$op($($arg),*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor must have AVX-512 F and VL. A `Kind::Avx512` comes from `Kernel::available`, which saw that it has.
+            // SAFETY: the processor must have AVX-512 F and VL, and BMI2. A `Kind::Avx512` comes from `Kernel::available`, which saw that it has.
             Kind::Avx512 => unsafe { x86_64::avx512::$op($($arg),*) },
             #[cfg(target_arch = "aarch64")]
             // SAFETY: the processor must have NEON. A `Kind::Neon` comes from `Kernel::available`, which saw that it has.
@@ -146,21 +147,21 @@ macro_rules! dispatch {
 
 impl Kernel {
     /// Whether all bits of `hash` are set.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains(self, lines: &[impl Words], layout: Layout, hash: KeyHash) -> bool {
         dispatch!(self, contains(lines, layout, hash))
     }
 
     /// Sets the bits of `hash`; true where one of them was not set.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(self, lines: &mut [Line], layout: Layout, hash: KeyHash) -> bool {
         dispatch!(self, insert(lines, layout, hash))
     }
 
-    /// The first `k` positions of `second` as a line of their own: what an insert into a shared line sets.
+    /// The positions of `second` as a line of their own: what an insert into a shared line sets.
     #[inline]
-    pub(crate) fn mask(self, second: u64, k: u32) -> [u64; WORDS] {
-        dispatch!(self, mask(second, k))
+    pub(crate) fn mask(self, second: u64, layout: Layout) -> [u64; WORDS] {
+        dispatch!(self, mask(second, layout))
     }
 
     /// [`contains`](Self::contains) for every hash: bit `i` of the words of `answers`, of which there must be enough, is for `hashes[i]`.
@@ -180,7 +181,7 @@ impl Kernel {
     /// Sets the bits of every place, in a stretch of lines that begins with line number `base`.
     #[cfg(any(test, feature = "rayon"))]
     #[inline]
-    pub(crate) fn set_places(self, lines: &mut [Line], base: usize, places: &[Place], k: u32) {
-        dispatch!(self, set_places(lines, base, places, k));
+    pub(crate) fn set_places(self, lines: &mut [Line], base: usize, places: &[Place], layout: Layout) {
+        dispatch!(self, set_places(lines, base, places, layout));
     }
 }

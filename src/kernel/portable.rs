@@ -27,7 +27,7 @@ use super::layout::Layout;
 use crate::bits::{LINE_BITS, Line, WORDS, Words};
 use crate::key::KeyHash;
 
-kernel! {}
+kernel! { #[inline(never)] }
 
 /// Outputs 1 to 16 of SplitMix64 started at 0, high half, lowest bit set. No two are in a small ratio: `a·SALT[i] = b·SALT[j]` modulo
 /// 2^32 needs a vector (a, b) longer than 5000, well above the 512 positions. Both facts are tested below.
@@ -53,25 +53,25 @@ pub(super) const SALT: [u32; 16] = [
 /// The top bits of the product that make a position.
 const SHIFT: u32 = u32::BITS - LINE_BITS.ilog2();
 
-/// The first `k` bit positions of `second`, at most sixteen, as (word, bit in the word). They may repeat.
+/// The bit positions of `second` in a line, as (word, bit in the word). They may repeat.
 #[inline(always)]
-fn positions(second: u64, k: u32) -> impl Iterator<Item = (usize, u32)> {
+fn positions(second: u64, layout: Layout) -> impl Iterator<Item = (usize, u32)> {
     let halves = [second as u32, (second >> 32) as u32];
-    SALT.iter().take(k as usize).enumerate().map(move |(lane, &salt)| {
+    SALT.iter().take(layout.k() as usize).enumerate().map(move |(lane, &salt)| {
         let position = halves[lane % 2].wrapping_mul(salt) >> SHIFT;
         ((position / 64) as usize, position % 64)
     })
 }
 
 #[inline(always)]
-fn test(line: &impl Words, second: u64, k: u32) -> bool {
-    positions(second, k).fold(1, |all, (word, bit)| all & (line.word(word) >> bit)) & 1 != 0
+fn test(line: &impl Words, second: u64, layout: Layout) -> bool {
+    positions(second, layout).fold(1, |all, (word, bit)| all & (line.word(word) >> bit)) & 1 != 0
 }
 
 #[inline(always)]
-pub(super) fn set(line: &mut Line, second: u64, k: u32) -> bool {
+pub(super) fn set(line: &mut Line, second: u64, layout: Layout) -> bool {
     let mut all = 1;
-    for (index, bit) in positions(second, k) {
+    for (index, bit) in positions(second, layout) {
         let word = &mut line.0[index];
         // A position that repeats finds its bit set by its twin; where the key was new, the twin has already said so.
         all &= *word >> bit;
@@ -80,10 +80,10 @@ pub(super) fn set(line: &mut Line, second: u64, k: u32) -> bool {
     all & 1 == 0
 }
 
-#[inline(always)]
-pub(super) fn mask(second: u64, k: u32) -> [u64; WORDS] {
+#[inline(never)]
+pub(super) fn mask(second: u64, layout: Layout) -> [u64; WORDS] {
     let mut mask = [0; WORDS];
-    for (word, bit) in positions(second, k) {
+    for (word, bit) in positions(second, layout) {
         mask[word] |= 1 << bit;
     }
     mask
@@ -145,7 +145,7 @@ mod tests {
     /// computed by an independent implementation of the rule at the head of this file.
     #[test]
     fn golden_positions() {
-        let at = |second, k| positions(second, k).map(|(word, bit)| word as u32 * 64 + bit).collect::<Vec<_>>();
+        let at = |second, k| positions(second, Layout::new(k, false)).map(|(word, bit)| word as u32 * 64 + bit).collect::<Vec<_>>();
         assert_eq!(at(0, 16), [0; 16]);
         assert_eq!(at(1, 4), GOLDEN_ONE);
         assert_eq!(at(0x0123_4567_89ab_cdef, 16), GOLDEN_MIXED);
@@ -157,8 +157,8 @@ mod tests {
     const GOLDEN_MAX: [u32; 16] = [59, 291, 498, 14, 457, 344, 422, 116, 386, 24, 309, 122, 243, 227, 149, 246];
 
     #[test]
-    fn more_than_sixteen_positions_are_sixteen() {
-        assert_eq!(positions(7, u32::MAX).count(), 16);
-        assert_eq!(positions(7, 0).count(), 0);
+    fn more_than_sixteen_positions_are_sixteen_and_none_is_one() {
+        assert_eq!(positions(7, Layout::new(u32::MAX, false)).count(), 16);
+        assert_eq!(positions(7, Layout::new(0, false)).count(), 1);
     }
 }

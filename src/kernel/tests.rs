@@ -14,7 +14,7 @@ const WORD: usize = usize::BITS as usize;
 
 /// Filters of one and of two lines a key, with the most, the least and odd numbers of lines and positions.
 fn layouts() -> impl Strategy<Value = (Layout, usize)> {
-    (1..=MAX_HASHES, any::<bool>(), 1usize..40).prop_map(|(k, halves, lines)| (Layout { k, halves }, if halves { 2 * lines } else { lines }))
+    (1..=MAX_HASHES, any::<bool>(), 1usize..40).prop_map(|(k, halves, lines)| (Layout::new(k, halves), if halves { 2 * lines } else { lines }))
 }
 
 /// Few different halves, so that positions and lines repeat.
@@ -30,7 +30,7 @@ fn shared(lines: &[Line]) -> Vec<AtomicLine> {
 /// What a layout says in words, one line and one position at a time.
 fn meaning(lines: &[Line], layout: Layout, hash: KeyHash) -> bool {
     layout.places(lines.len(), hash).all(|place| {
-        let mask = portable::mask(place.second, layout.k);
+        let mask = portable::mask(place.second, layout);
         lines[place.line].0.iter().zip(&mask).all(|(word, mask)| word & mask == *mask)
     })
 }
@@ -58,8 +58,8 @@ proptest! {
                 prop_assert_eq!(kernel.contains(&have, layout, hash), known, "{}", kernel);
                 prop_assert_eq!(kernel.contains(&shared(&have), layout, hash), known, "{} on shared lines", kernel);
                 for place in layout.places(count, hash) {
-                    let mask = portable::mask(place.second, layout.k);
-                    prop_assert_eq!(kernel.mask(place.second, layout.k), mask, "{}", kernel);
+                    let mask = portable::mask(place.second, layout);
+                    prop_assert_eq!(kernel.mask(place.second, layout), mask, "{}", kernel);
                     want[place.line].0.iter_mut().zip(&mask).for_each(|(word, mask)| *word |= mask);
                 }
                 prop_assert_eq!(kernel.insert(&mut have, layout, hash), !known, "{}", kernel);
@@ -69,7 +69,7 @@ proptest! {
             // The same bits again where the lines are known, in a stretch that does not begin with line 0.
             let places: Vec<_> = hashes.iter().flat_map(|&hash| layout.places(count, hash)).filter(|place| place.line > 0).collect();
             let mut stretch = vec![dirty; count - 1];
-            kernel.set_places(&mut stretch, 1, &places, layout.k);
+            kernel.set_places(&mut stretch, 1, &places, layout);
             prop_assert_eq!(&stretch, &want[1..], "{}", kernel);
         }
     }
@@ -100,7 +100,7 @@ proptest! {
 /// The second line's choice is as free as the first's: each half is chosen by its own half of `first`, and lanes see the other half of `second`.
 #[test]
 fn two_lines_are_chosen_by_different_bits() {
-    let layout = Layout { k: 3, halves: true };
+    let layout = Layout::new(3, true);
     let places = |first| layout.places(20, KeyHash::from_parts(first, 5 << 32 | 9)).map(|place| (place.line, place.second)).collect::<Vec<_>>();
     assert_eq!(places(0), [(0, 5 << 32 | 9), (10, 9 << 32 | 5)]);
     assert_eq!(places(u64::from(u32::MAX)), [(0, 5 << 32 | 9), (19, 9 << 32 | 5)]);
@@ -126,14 +126,14 @@ fn words_of_lines_are_their_words_in_order() {
 fn a_shared_line_shows_every_older_bit_while_it_changes() {
     for kernel in Kernel::available() {
         let lines = shared(&[Line::EMPTY; 2]);
-        let layout = Layout { k: 12, halves: false };
+        let layout = Layout::new(12, false);
         let hash = |id: u64| KeyHash::from_parts(id << 63, id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let done = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for id in 1..40 {
                     let place = index_in(&lines, hash(id).first());
-                    for (word, bits) in lines[place].0.iter().zip(kernel.mask(hash(id).second(), layout.k)) {
+                    for (word, bits) in lines[place].0.iter().zip(kernel.mask(hash(id).second(), layout)) {
                         word.fetch_or(bits, Ordering::Relaxed);
                     }
                     done.store(id, Ordering::Release);

@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "0.01,0.001", value_parser = rate, allow_hyphen_values = true)]
     pub fpr: Vec<f64>,
 
-    /// Interleaved rounds, of which medians are shown. Below five they say little.
+    /// Interleaved rounds, of which medians are shown; five or more, or they say little.
     #[arg(long, default_value = "5", value_parser = count, allow_hyphen_values = true)]
     pub rounds: u64,
 
@@ -30,19 +30,23 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', value_parser = part)]
     pub filters: Vec<String>,
 
-    /// Kinds of key: random 64-bit integers, random integers that fit an i64, or texts of 20 bytes.
+    /// Kinds of key: random 64-bit integers, or texts of 20 bytes.
     #[arg(long, value_delimiter = ',', value_enum, default_value = "u64")]
     pub key_type: Vec<KeyType>,
 
-    /// A filter that takes longer than so many seconds to fill is filled once, not in every round.
-    #[arg(long, default_value = "6", value_parser = seconds, allow_hyphen_values = true)]
+    /// A filter that takes longer than so many seconds to fill is filled once, not in every round; those of row 3 three times.
+    #[arg(long, default_value = "1", value_parser = seconds, allow_hyphen_values = true)]
     pub slow_fill: f64,
 
     /// JSON instead of tables.
     #[arg(long)]
     pub json: bool,
 
-    /// Write SVG plots into this directory.
+    /// Write the JSON into this file, beside what the standard output gets.
+    #[arg(long)]
+    pub json_file: Option<PathBuf>,
+
+    /// Write absent-by-keys.svg, batch-by-keys.svg and bits-by-fpr.svg into this directory.
     #[arg(long)]
     pub plots: Option<PathBuf>,
 }
@@ -50,7 +54,6 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KeyType {
     U64,
-    I64,
     Str20,
 }
 
@@ -113,7 +116,7 @@ mod tests {
         let args = parse("").unwrap();
         assert_eq!((args.keys, args.fpr), (vec![100_000, 10_000_000, 100_000_000], vec![0.01, 0.001]));
         assert_eq!((args.rounds, args.queries, args.key_type), (5, 1_000_000, vec![KeyType::U64]));
-        assert!(args.filters.is_empty() && !args.json && args.plots.is_none());
+        assert!(args.filters.is_empty() && !args.json && args.json_file.is_none() && args.plots.is_none());
     }
 
     #[test]
@@ -147,6 +150,7 @@ mod tests {
             ("--slow-fill -1", "seconds"),
             ("--filters=", "value"),
             ("--key-type u128", "u128"),
+            ("--key-type i64", "i64"),
             ("--what", "--what"),
             ("surplus", "surplus"),
         ];

@@ -3,6 +3,9 @@
 use crate::filter::{Compare, Family, Sizing};
 use crate::stats::{Rate, median};
 
+/// The share of waiting above which a machine was crowded. A guess.
+const CROWDED: f64 = 0.02;
+
 /// What is asked or done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -44,10 +47,33 @@ impl Row {
         median(&self.times[op as usize][mode as usize])
     }
 
+    /// How many times as long as `other` this took, in the middle one of the rounds. Within a round both had the same clock and the same neighbours,
+    /// so this is steadier than a ratio of medians. What was filled once has the first round only.
+    pub fn times(&self, mode: Mode, other: &Row, op: Op, other_mode: Mode) -> Option<f64> {
+        let rounds = self.times[op as usize][mode as usize].iter().zip(&other.times[op as usize][other_mode as usize]);
+        median(&rounds.map(|(this, other)| this / other).collect::<Vec<_>>())
+    }
+
     /// ns a key of the fastest and of the slowest round.
     pub fn ns_range(&self, op: Op, mode: Mode) -> Option<(f64, f64)> {
         let times = self.times[op as usize][mode as usize].iter().copied();
         Some((times.clone().min_by(f64::total_cmp)?, times.max_by(f64::total_cmp)?))
+    }
+}
+
+/// One way to build a filter of many keys, on one thread and on two.
+#[derive(Clone, Debug, Default)]
+pub struct Parallel {
+    pub what: &'static str,
+    /// ns a key, of each round.
+    pub one: Vec<f64>,
+    pub two: Vec<f64>,
+}
+
+impl Parallel {
+    /// How many times as fast two threads are, in the middle one of the rounds.
+    pub fn speedup(&self) -> Option<f64> {
+        median(&self.one.iter().zip(&self.two).map(|(one, two)| one / two).collect::<Vec<_>>())
     }
 }
 
@@ -58,22 +84,33 @@ pub struct Block {
     pub p: f64,
     pub key_type: &'static str,
     pub rows: Vec<Row>,
-    /// ns a key of a parallel build with one thread and with two.
-    pub parallel: Option<(f64, f64)>,
+    /// How many lines a key absentia plans by itself for this rate: which of ours the others are compared with.
+    pub lines: u8,
+    /// Builds on one thread and on two; none where the machine has but one.
+    pub parallel: Vec<Parallel>,
     /// The share of the time that this thread waited for a core, where the system tells.
     pub waited: Option<f64>,
 }
 
 impl Block {
-    /// Our fastest at this: of several kernels the best.
-    pub fn ours(&self, op: Op, mode: Mode) -> Option<f64> {
-        let blocked = |row: &&Row| matches!(row.family, Family::Blocked { .. });
-        self.rows.iter().filter(blocked).filter_map(|row| row.ns(op, mode)).min_by(f64::total_cmp)
+    /// The filter of ours that all are compared with.
+    pub fn ours(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.family == Family::Blocked { lines: self.lines })
+    }
+
+    /// How many times as long as ours at the same operation and mode, in the middle one of the rounds.
+    pub fn ratio(&self, row: &Row, op: Op, mode: Mode) -> Option<f64> {
+        row.times(mode, self.ours()?, op, mode)
+    }
+
+    /// Whether others were at work on the cores: times are processor time and stand that, but not the builds on two threads.
+    pub fn crowded(&self) -> bool {
+        self.waited.is_some_and(|waited| waited > CROWDED)
     }
 
     /// Whether a peer that was sized for our rate missed it by more than 5 % and than chance, as it would if a crate's rate depended on size.
     pub fn rate_is_off(&self, row: &Row) -> bool {
-        let ours = self.rows.iter().find(|row| matches!(row.family, Family::Blocked { .. })).and_then(|row| row.fpr);
+        let ours = self.ours().and_then(|row| row.fpr);
         let sized = row.compare == Compare::Fpr && row.sizing != Sizing::Nearest;
         let off = |theirs: Rate, ours: Rate| {
             let ((low, high), (our_low, our_high)) = (theirs.interval(), ours.interval());
@@ -97,5 +134,25 @@ impl Row {
         let times = [[vec![ns], vec![ns / 2.0]], [vec![ns], vec![ns / 2.0]], [vec![ns], vec![ns / 2.0]]];
         let sizing = Sizing::Given;
         Self { name: name.to_string(), family, compare, sizing, bits_per_key: 9.9, fpr: Some(rate), rounds: 1, fills: 1, times }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The machine slows down to the half in the second round: the medians of either are of different rounds, the ratios are not.
+    #[test]
+    fn ratios_are_of_rounds_and_not_of_medians() {
+        let mut rows = [("ours", vec![2.0, 8.0, 4.0]), ("theirs", vec![6.0, 24.0, 12.0]), ("once", vec![10.0])].map(|(name, times)| {
+            let mut row = Row::invented(name, Family::Blocked { lines: 1 }, Compare::Reference, 1.0, Rate::default());
+            row.times[Op::Insert as usize][Mode::Single as usize] = times;
+            row
+        });
+        let [ours, theirs, once] = &mut rows;
+        assert_eq!(theirs.times(Mode::Single, ours, Op::Insert, Mode::Single), Some(3.0));
+        assert_eq!(once.times(Mode::Single, ours, Op::Insert, Mode::Single), Some(5.0));
+        ours.times = Default::default();
+        assert_eq!(theirs.times(Mode::Single, ours, Op::Insert, Mode::Single), None);
     }
 }

@@ -63,16 +63,18 @@ pub enum Sizing {
 /// Which bar of DESIGN §9 looks at a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// `BlockedBloom` with so many lines a key.
+    /// `BlockedBloom` with so many lines a key and the best kernel. The one that absentia plans by itself for the rate is what all are compared with.
     Blocked {
         lines: u8,
     },
-    /// Any other filter of ours.
+    /// Any other filter of ours: other kernels and other types.
     OtherOfOurs,
-    /// A loop that reads so many random lines.
+    /// A loop that reads so many random lines, by the bare hash.
     Floor {
         lines: u8,
     },
+    /// The floor with our hasher.
+    FloorByOurs,
     /// Given the hash that ours is given.
     Fastbloom,
     FastbloomOwnHash,

@@ -4,6 +4,7 @@ use crate::bars::Bar;
 use crate::block::{Block, MODES, Mode, OPS, Op, Row};
 use crate::filter::{Compare, Sizing};
 use crate::machine::Machine;
+use crate::stats::median;
 use serde_json::{Value, json};
 
 /// Everything, as one object.
@@ -16,6 +17,9 @@ pub fn document(machine: &Machine, blocks: &[Block], bars: &[Bar]) -> Value {
         "rows": blocks.iter().flat_map(|block| block.rows.iter().flat_map(|row| rows(block, row))).collect::<Vec<_>>(),
         "blocks": blocks.iter().map(|block| json!({
             "keys": block.keys, "p": block.p, "key_type": block.key_type, "noise": block.noise(), "waited": block.waited,
+            "builds": block.parallel.iter().map(|build| json!({
+                "what": build.what, "one_thread": median(&build.one), "two_threads": median(&build.two), "speedup": build.speedup(),
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "bars": bars.iter().map(|bar| json!({
             "what": bar.what, "bound": bar.bound, "measured": bar.measured, "met": bar.met, "note": bar.note,
@@ -40,7 +44,7 @@ fn cell(block: &Block, row: &Row, op: Op, mode: Mode, ns: f64) -> Value {
         "mode": match mode { Mode::Single => "single", Mode::Batch => "batch" },
         "ns": ns,
         "ns_range": range.map(|(least, most)| [least, most]),
-        "ratio": block.ours(op, mode).map(|ours| ns / ours),
+        "ratio": block.ratio(row, op, mode),
         "bits_per_key": row.bits_per_key,
         "fpr": row.fpr.map(|rate| rate.value()),
         "fpr_interval": interval.map(|(low, high)| [low, high]),

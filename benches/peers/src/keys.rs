@@ -18,7 +18,7 @@ pub const SIZING: u64 = 1 << 61;
 pub const SEED: u64 = 0x5eed_ab5e_4714_0f11;
 
 /// A kind of key to measure with.
-pub trait BenchKey: Key + Hash + Copy + 'static {
+pub trait BenchKey: Key + Hash + Copy + Send + Sync + 'static {
     /// As in `--key-type`.
     const NAME: &'static str;
 
@@ -69,26 +69,6 @@ impl BenchKey for u64 {
     #[inline(always)]
     fn raw64(&self) -> Option<u64> {
         Some(*self)
-    }
-}
-
-/// An integer that fits an `i64`, as the ids of databases do. absentia encodes integers by value, so that of random `u64` every second takes 16 bytes
-/// instead of 8 and the branch between them cannot be predicted; these all take 8.
-impl BenchKey for i64 {
-    const NAME: &'static str = "i64";
-
-    fn from_number(number: u64) -> Self {
-        mix(number) as i64
-    }
-
-    #[inline(always)]
-    fn with_raw_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(&self.to_le_bytes())
-    }
-
-    #[inline(always)]
-    fn raw64(&self) -> Option<u64> {
-        Some(*self as u64)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a measurement is worth nothing without: on what, when, and by which command.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where and when.
 pub struct Machine {
@@ -68,6 +68,13 @@ pub fn run_and_wait() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut fields = text.split_whitespace().map(str::parse);
     Some((fields.next()?.ok()?, fields.next()?.ok()?))
+}
+
+/// The processor time of this thread, which does not pass while others have the core. What a hypervisor gave to other machines, and what a neighbour
+/// does to clock and caches, is in it all the same.
+pub fn thread_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 fn cpu() -> Option<String> {

@@ -6,21 +6,30 @@
 //! ```
 //!
 //! **What is measured.** ns a key of asking for absent keys, of asking for present ones and of inserting, one by one and, where a crate can, in batches
-//! of 1024; hashing included. A static filter's insert is its construction. One process, one thread, the same keys for all, all filters alive at once, medians of interleaved rounds, fresh random
-//! questions every round. Questions do not wait for one another, so a processor overlaps them as far as a filter lets it: this is how many answers
-//! a core gives, not how long one takes. Each filter is asked by the best call that its crate has, with XXH3 as its hash where it takes one ("xxh3");
-//! "own" is the hash or mix of the crate itself.
+//! of 1024; hashing included. A static filter's insert is its construction. One process, one thread, the same keys for all, all filters alive at once,
+//! interleaved rounds, fresh random questions every round. Questions do not wait for one another, so a processor overlaps them as far as a filter lets
+//! it: this is how many answers a core gives, not how long one takes. Each filter is asked by the best call that its crate has, with XXH3 as its hash
+//! where it takes one ("xxh3"); "own" is the hash or mix of the crate itself. Builds on two threads come last, in a line below the table.
 //!
 //! **How to read it.** A peer that can be given any number of bits has two rows: equal "bits" and equal measured "fpr". Of the others there is one row,
-//! "fpr~", as near as they come. The two floors are loops that hash a key and read one or two random lines: no filter can do less. A ratio is ns over
-//! those of our best kernel at the same operation and mode; above 1 ours is faster. An interval of an FPR is of 95 %. The bars at the end are those of
-//! the crate's design notes.
+//! "fpr~", as near as they come. The floors are loops that hash a key and read one or two random lines: no filter can do less. Our large filters ask
+//! for huge pages, so there are floors that do too; peers have the memory that they allocate themselves. An interval of an FPR is of 95 %. The bars at
+//! the end are those of the crate's design notes.
 //!
-//! **How long it takes.** With the defaults some twenty minutes and 6 GB, by estimate; with `--keys 1e5` half a minute. Nearly all of it goes into
-//! filling filters of 10^8 keys, and slow ones are filled once only (`--slow-fill`). The line "noise" below a table says whether the machine was quiet.
+//! **Times and ratios.** A time is the median of its rounds, in processor time of the thread: what others have of a core is not in it, what they do
+//! to its clock and caches is. Builds on two threads are in elapsed time, and mean nothing while others are at work. A ratio is *not* one of medians:
+//! it is taken in each round, to ours in the same round, and the median of these is shown; the bars do the same. On a machine whose clock and
+//! neighbours change by half from minute to minute the figures of a round rise and fall together, and those of different rounds cannot be divided.
+//! Ours is the filter that absentia plans by itself for the rate, one line a key above 3e-4 and two lines below, with the best kernel; above 1 ours
+//! is faster.
 //!
-//! A filter that denies an inserted key, and a batch that does not answer as single questions do, end the program with exit code 1; bad arguments end
-//! it with 2. Progress goes to the standard error, results to the standard output.
+//! **How long it takes.** With the defaults a quarter of an hour and 6 GB, with `--keys 1e5` half a minute. Nearly all of it goes into filling
+//! filters of 10^8 keys: slow ones are filled once, and those of row 3 three times (`--slow-fill`), and from 5·10^7 keys on some rows are left out.
+//! The line "noise" below a table says whether the machine was quiet.
+//!
+//! A filter that denies an inserted key, a batch that does not answer as single questions do, and a parallel build with other bits than the serial one
+//! end the program with exit code 1; bad arguments end it with 2. Progress goes to the standard error, results to the standard output; one run can
+//! write a table, JSON (`--json-file`) and plots (`--plots`).
 
 mod args;
 mod bars;
@@ -87,6 +96,10 @@ fn possible(args: &Args) -> Result<(), String> {
     if machine::available_memory().is_some_and(|available| available < needed) {
         return Err(format!("{most} keys need some {} GiB, and there is less memory than that", needed >> 30));
     }
+    // A place that cannot be written is better known now than after a quarter of an hour.
+    if let Some(path) = &args.json_file {
+        std::fs::write(path, "").map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     match &args.plots {
         Some(directory) => std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display())),
         None => Ok(()),
@@ -106,14 +119,17 @@ fn measure(args: &Args) -> Result<(), String> {
         for &keys in &args.keys {
             match key_type {
                 KeyType::U64 => of_keys::<u64>(keys, args, &plan, &mut blocks)?,
-                KeyType::I64 => of_keys::<i64>(keys, args, &plan, &mut blocks)?,
                 KeyType::Str20 => of_keys::<Str20>(keys, args, &plan, &mut blocks)?,
             }
         }
     }
     let bars = bars::bars(&blocks);
+    let document = json::document(&machine, &blocks, &bars).to_string();
+    if let Some(path) = &args.json_file {
+        std::fs::write(path, format!("{document}\n")).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     if args.json {
-        say(&json::document(&machine, &blocks, &bars).to_string());
+        say(&document);
     } else {
         say(&bars::summary(&bars));
         say(&format!("{:.0} s in all", started.elapsed().as_secs_f64()));
@@ -128,9 +144,10 @@ fn measure(args: &Args) -> Result<(), String> {
 fn of_keys<K: BenchKey>(keys: u64, args: &Args, plan: &Plan, blocks: &mut Vec<Block>) -> Result<(), String> {
     let inserted: Vec<K> = keys::keys_from(0, keys);
     for &p in &args.fpr {
-        let progress = |step: &str| progress(&format!("{:e} {} keys, p = {p}: {step}", keys as f64, K::NAME));
-        let block = run::block(&inserted, p, plan, &progress)?;
-        progress("done");
+        let started = Instant::now();
+        let place = format!("{:e} {} keys, p = {p}", keys as f64, K::NAME);
+        let block = run::block(&inserted, p, plan, &|step| progress(&format!("{place}, {:.0} s: {step}", started.elapsed().as_secs_f64())))?;
+        progress_done(&format!("{place}: done in {:.0} s", started.elapsed().as_secs_f64()));
         if !args.json {
             say(&table::table(&block));
         }
@@ -149,6 +166,12 @@ fn say(line: &str) {
 /// One line that is written over and over; nothing where nobody watches.
 fn progress(step: &str) {
     if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K{step}{}", if step.ends_with("done") { "\n" } else { "" });
+        eprint!("\r\x1b[K{step}");
     }
+}
+
+/// A line that stays, watched or not.
+fn progress_done(what: &str) {
+    progress("");
+    eprintln!("{what}");
 }

@@ -1,4 +1,4 @@
-//! The plots: ns per absent lookup by number of keys, and bits a key against the measured rate.
+//! The plots: ns per absent lookup by number of keys, one by one and in batches, and bits a key against the measured rate.
 //!
 //! Of peers with two rows the one at equal rate is drawn, so that a line means the same for all. The legend has a column of its own beside the plot,
 //! in the order of the rows: two dozen lines leave no room between them.
@@ -23,24 +23,19 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// Two plots for each kind of key, and of the first one for each rate.
+/// Three plots: of the kind of key and the rate that come first, and of bits over all rates.
 pub fn write(blocks: &[Block], directory: &Path) -> Result<(), String> {
-    let mut done: Vec<(&str, f64)> = Vec::new();
-    for block in blocks {
-        if !done.iter().any(|(key_type, _)| *key_type == block.key_type) {
-            let same: Vec<&Block> = blocks.iter().filter(|other| other.key_type == block.key_type).collect();
-            let most = same.iter().map(|block| block.keys).max().unwrap_or(0);
-            let title = format!("Memory for a false-positive rate, {:e} {} keys", most as f64, block.key_type);
-            draw(&directory.join(format!("memory-{}.svg", block.key_type)), &title, &memory(&same), MEMORY)?;
-        }
-        if !done.contains(&(block.key_type, block.p)) {
-            done.push((block.key_type, block.p));
-            let title = format!("Asking for absent {} keys, p = {}", block.key_type, block.p);
-            let same: Vec<&Block> = blocks.iter().filter(|other| (other.key_type, other.p) == (block.key_type, block.p)).collect();
-            draw(&directory.join(format!("absent-{}-{}.svg", block.key_type, block.p)), &title, &absent(&same), ABSENT)?;
-        }
-    }
-    Ok(())
+    let Some(first) = blocks.first() else { return Ok(()) };
+    let of_type: Vec<&Block> = blocks.iter().filter(|block| block.key_type == first.key_type).collect();
+    let of_rate: Vec<&Block> = of_type.iter().copied().filter(|block| block.p == first.p).collect();
+    let most = of_type.iter().map(|block| block.keys).max().unwrap_or(0);
+    let about = format!("absent {} keys, p = {}", first.key_type, first.p);
+    let one = by_keys(&of_rate, |row| row.ns(Op::Absent, Mode::Single));
+    draw(&directory.join("absent-by-keys.svg"), &format!("One call a key: {about}"), &one, ABSENT)?;
+    let batch = by_keys(&of_rate, |row| row.ns(Op::Absent, Mode::Batch).or(row.ns(Op::Absent, Mode::Single)));
+    draw(&directory.join("batch-by-keys.svg"), &format!("In batches where a crate has them: {about}"), &batch, ABSENT)?;
+    let title = format!("Memory for a false-positive rate, {:e} {} keys", most as f64, first.key_type);
+    draw(&directory.join("bits-by-fpr.svg"), &title, &bits_by_fpr(&of_type), MEMORY)
 }
 
 /// What the axes are.
@@ -63,38 +58,40 @@ fn plain(value: &f64) -> String {
     format!("{value}")
 }
 
-/// Every filter and mode, over the numbers of keys.
-fn absent(blocks: &[&Block]) -> Vec<Series> {
-    let modes = [(Mode::Single, ""), (Mode::Batch, ", in batches")];
-    series(blocks, &modes, |block, row, mode| Some((block.keys as f64, row.ns(Op::Absent, mode)?)))
+/// Every filter, over the numbers of keys.
+fn by_keys(blocks: &[&Block], ns: impl Fn(&Row) -> Option<f64>) -> Vec<Series> {
+    series(blocks, |block, row| Some((block.keys as f64, ns(row)?)))
 }
 
 /// Every filter, over the rates; at the greatest number of keys, where rounding to whole lines does not matter.
-fn memory(blocks: &[&Block]) -> Vec<Series> {
+fn bits_by_fpr(blocks: &[&Block]) -> Vec<Series> {
     let most = blocks.iter().map(|block| block.keys).max().unwrap_or(0);
     let largest: Vec<&Block> = blocks.iter().copied().filter(|block| block.keys == most).collect();
     let rate = |row: &Row| row.fpr.map(|rate| rate.value()).filter(|rate| *rate > 0.0);
-    series(&largest, &[(Mode::Single, "")], |_, row, _| Some((rate(row)?, row.bits_per_key)))
+    // Kernels and hashes do not change what is on this plot.
+    let tells = |row: &Row| {
+        !["own ", "atomic", "portable", "avx2"].iter().any(|part| row.name.contains(part)) || matches!(row.family, Family::Blocked { .. })
+    };
+    series(&largest, |_, row| tells(row).then_some((rate(row)?, row.bits_per_key)))
 }
 
-fn series(blocks: &[&Block], modes: &[(Mode, &str)], point: impl Fn(&Block, &Row, Mode) -> Option<(f64, f64)>) -> Vec<Series> {
+fn series(blocks: &[&Block], point: impl Fn(&Block, &Row) -> Option<(f64, f64)>) -> Vec<Series> {
     let mut names: Vec<(&str, Family)> = Vec::new();
-    for row in blocks.iter().flat_map(|block| &block.rows) {
+    for row in blocks.iter().flat_map(|block| &block.rows).filter(|row| row.family != Family::FloorByOurs) {
         if !names.iter().any(|(name, _)| *name == row.name) {
             names.push((&row.name, row.family));
         }
     }
     let mut all = Vec::new();
-    for (name, family) in &names {
-        let name_of_crate = crate_of(name);
-        for &(mode, suffix) in modes {
-            let drawn = |row: &&Row| row.name == *name && row.compare != Compare::Bits;
-            let mut points: Vec<(f64, f64)> = blocks.iter().filter_map(|block| point(block, block.rows.iter().find(drawn)?, mode)).collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            if !points.is_empty() {
-                let (name, hollow) = (format!("{name}{suffix}"), name.contains("own "));
-                all.push(Series { name, style: style(hue(&names, name_of_crate), *family, mode), dashed: mode == Mode::Batch, hollow, points });
-            }
+    for (which, (name, family)) in names.iter().enumerate() {
+        let drawn = |row: &&Row| row.name == *name && row.compare != Compare::Bits;
+        let mut points: Vec<(f64, f64)> = blocks.iter().filter_map(|block| point(block, block.rows.iter().find(drawn)?)).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if !points.is_empty() {
+            let among_family = names[..which].iter().filter(|other| other.1 == *family).count();
+            let style = style(hue(&names, crate_of(name)), *family, among_family);
+            let own = name.contains("own ");
+            all.push(Series { name: (*name).to_string(), style, dashed: own || name.contains("huge pages"), hollow: own, points });
         }
     }
     all
@@ -105,7 +102,7 @@ fn crate_of(name: &str) -> &str {
     name.split(", ").next().unwrap_or(name)
 }
 
-/// A place on the circle of colours, in steps of the golden ratio, which keep neighbours apart.
+/// A place on the circle of colours, in steps of the golden ratio, which keep neighbours apart; the blues are left to ours.
 fn hue(names: &[(&str, Family)], name_of_crate: &str) -> f64 {
     let mut crates: Vec<&str> = Vec::new();
     for (name, family) in names {
@@ -113,17 +110,21 @@ fn hue(names: &[(&str, Family)], name_of_crate: &str) -> f64 {
             crates.push(crate_of(name));
         }
     }
-    crates.iter().position(|name| *name == name_of_crate).unwrap_or(0) as f64 * 0.618_034 % 1.0
+    let place = crates.iter().position(|name| *name == name_of_crate).unwrap_or(0) as f64 * 0.618_034 % 1.0;
+    // From red to green and from purple to red: what is between is ours.
+    let warm = place * 0.63;
+    if warm < 0.42 { warm } else { warm + 0.37 }
 }
 
 /// Ours blue and thick, floors grey, the others by their crate.
-fn style(hue: f64, family: Family, mode: Mode) -> ShapeStyle {
-    let light = if mode == Mode::Batch { 0.2 } else { 0.0 };
+fn style(hue: f64, family: Family, among_family: usize) -> ShapeStyle {
+    let lighter = 0.13 * among_family as f64;
     let (colour, width) = match family {
-        Family::Blocked { .. } => (HSLColor(0.61, 0.9, 0.35 + light), 4),
-        Family::OtherOfOurs => (HSLColor(0.5, 0.9, 0.35 + light), 3),
-        Family::Floor { lines: 1 } => (HSLColor(0.0, 0.0, 0.2 + light), 2),
-        Family::Floor { .. } => (HSLColor(0.0, 0.0, 0.45 + light), 2),
+        Family::Blocked { lines: 1 } => (HSLColor(0.61, 0.9, 0.35), 4),
+        Family::Blocked { .. } => (HSLColor(0.55, 0.9, 0.45), 4),
+        Family::OtherOfOurs => (HSLColor(0.75, 0.5, 0.35 + lighter), 3),
+        Family::Floor { lines: 1 } => (HSLColor(0.0, 0.0, 0.15), 2),
+        Family::Floor { .. } => (HSLColor(0.0, 0.0, 0.55), 2),
         _ => (HSLColor(hue, 0.75, 0.42), 2),
     };
     colour.to_rgba().stroke_width(width)
@@ -214,21 +215,19 @@ mod tests {
             let rate = Rate { hits: keys, trials: 1_000_000_000 };
             let rows = vec![
                 Row::invented("ours", Family::Blocked { lines: 1 }, Compare::Reference, 5.0, rate),
-                Row::invented("theirs, own mix", Family::Other, Compare::Fpr, 9.0, rate),
+                Row::invented("theirs, xxh3", Family::Other, Compare::Fpr, 9.0, rate),
                 Row::invented("hidden", Family::Other, Compare::Bits, 9.0, rate),
             ];
-            Block { keys, p: 0.01, key_type: "u64", rows, parallel: None, waited: None }
+            Block { keys, p: 0.01, key_type: "u64", rows, lines: 1, parallel: Vec::new(), waited: None }
         };
         let directory = std::env::temp_dir().join(format!("absentia-peers-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         write(&[block(100_000), block(1_000_000)], &directory).unwrap();
         let read = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
-        let (absent, memory) = (read("absent-u64-0.01.svg"), read("memory-u64.svg"));
+        let (absent, batch, bits) = (read("absent-by-keys.svg"), read("batch-by-keys.svg"), read("bits-by-fpr.svg"));
         std::fs::remove_dir_all(&directory).unwrap();
-        for part in ["ours", "ours, in batches", "theirs, own mix"] {
-            assert!(absent.contains(part), "{part}");
+        for plot in [absent, batch, bits] {
+            assert!(plot.contains("ours") && plot.contains("theirs, xxh3") && !plot.contains("hidden") && plot.len() < 60_000);
         }
-        assert!(memory.contains("theirs, own mix") && !memory.contains("in batches"));
-        assert!(!absent.contains("hidden") && !memory.contains("hidden"));
     }
 }

@@ -9,6 +9,9 @@ use crate::stats::Rate;
 
 const MOST_KEYS: u64 = 1_000_000;
 
+/// From so many keys on a filter is in memory, at 10 bits a key 62 MB, and a fill takes seconds.
+pub const MANY_KEYS: u64 = 50_000_000;
+
 /// How near to ours a peer's rate must be.
 const TOLERANCE: f64 = 0.03;
 
@@ -74,6 +77,10 @@ impl<K: BenchKey> Calibration<K> {
 
     /// Bits a key at which a peer has our rate. `make` gives an empty one of so many bits for so many keys.
     pub fn bits_per_key(&self, guess: f64, make: impl Fn(u64, u64) -> Box<dyn Filter<K>>) -> Result<Found, String> {
+        if self.target == 0.0 {
+            // So rare that none was seen: there is nothing to search for, and the crate's own rule is what there is.
+            return Ok(Found { bits_per_key: guess, first_guess: true });
+        }
         let mut failed = None;
         let keys = self.keys();
         let found = adjust(guess, self.target, |bits_per_key| {
@@ -145,6 +152,13 @@ mod tests {
         let found = adjust(10.0, 0.01, |bits| if bits < 20.0 { 0.05 } else { 0.004 });
         assert!(found.bits_per_key >= 20.0, "{found:?}");
         assert!(adjust(10.0, 0.01, |_| 0.0).bits_per_key.is_finite());
+    }
+
+    #[test]
+    fn a_rate_too_rare_to_be_measured_leaves_the_guess() {
+        let calibration = Calibration::<u64> { keys: Vec::new(), questions: Vec::new(), target: 0.0 };
+        let found = calibration.bits_per_key(38.0, |_, _| unreachable!("no filter is made")).unwrap();
+        assert_eq!(found, Found { bits_per_key: 38.0, first_guess: true });
     }
 
     #[test]

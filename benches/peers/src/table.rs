@@ -2,12 +2,12 @@
 
 use crate::block::{Block, MODES, Mode, OPS, Op, Row};
 use crate::filter::{Compare, Sizing};
+use crate::stats::median;
 
-/// Above these a machine was not quiet. Guesses.
+/// Above this a machine was not quiet. A guess.
 const NOISY: f64 = 1.15;
-const CROWDED: f64 = 0.02;
 
-/// One block as a table: each time with its ratio to the best of ours at the same.
+/// One block as a table: each time with its ratio to ours at the same. Times are medians, and ratios medians of the ratios of rounds.
 pub fn table(block: &Block) -> String {
     let mut text = format!("{:e} keys of type {}, p = {}; ns a key ×(ratio to ours)\n", block.keys as f64, block.key_type, block.p);
     let width = block.rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
@@ -31,6 +31,11 @@ pub fn table(block: &Block) -> String {
         });
         text.push_str(&format!("   {:>8.2}  {fpr}\n", row.bits_per_key));
     }
+    for build in &block.parallel {
+        let (one, two) = (median(&build.one).unwrap_or(0.0), median(&build.two).unwrap_or(0.0));
+        let times = build.speedup().unwrap_or(0.0);
+        text.push_str(&format!("{}: {one:.2} ns a key on one thread, {two:.2} on two: {times:.2} times as fast\n", build.what));
+    }
     text.push_str(&noise(block));
     if block.rows.iter().any(once) {
         text.push_str("* filled once, not in every round: a fill is slow\n");
@@ -40,8 +45,12 @@ pub fn table(block: &Block) -> String {
 
 /// How far the figures can be trusted.
 fn noise(block: &Block) -> String {
-    let (noise, waited) = (block.noise(), block.waited.unwrap_or(0.0));
-    let verdict = if noise > NOISY || waited > CROWDED { ": NOT A QUIET MACHINE, measure again" } else { "" };
+    let noise = block.noise();
+    let verdict = match (noise > NOISY, block.crowded()) {
+        (true, _) => ": NOT A QUIET MACHINE, measure again",
+        (false, true) => ": caches were shared, and builds on two threads tell nothing",
+        (false, false) => "",
+    };
     let waited = block.waited.map_or(String::new(), |waited| format!(", and {:.1} % of the time was spent waiting for a core", 100.0 * waited));
     format!("noise: medians are typically {noise:.2} times the fastest round{waited}{verdict}\n")
 }
@@ -75,8 +84,8 @@ fn once(row: &Row) -> bool {
 fn cell(block: &Block, row: &Row, op: Op, mode: Mode) -> String {
     let Some(ns) = row.ns(op, mode) else { return "-".to_string() };
     let star = if op == Op::Insert && once(row) { "*" } else { "" };
-    match block.ours(op, mode) {
-        Some(ours) => format!("{ns:.2}{star} ×{:.2}", ns / ours),
+    match block.ratio(row, op, mode) {
+        Some(ratio) => format!("{ns:.2}{star} ×{ratio:.2}"),
         None => format!("{ns:.2}{star}"),
     }
 }

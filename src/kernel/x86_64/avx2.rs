@@ -16,29 +16,20 @@
 
 use super::super::drive::{self, kernel};
 use super::super::layout::Layout;
+use super::super::portable::SALT;
 use super::load::{self, load};
-use super::{SALTS, fetch};
+use super::{fetch, salts};
 use crate::bits::{Line, WORDS, Words};
 use crate::key::KeyHash;
 use std::arch::x86_64::*;
 
-kernel! { #[target_feature(enable = "avx2")] }
+kernel! { #[target_feature(enable = "avx2,bmi2")] }
 
 /// A window of eight that begins at `8 - k` has a one in each lane below `k`.
 static ONES: [u32; 16] = [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// Of lanes `8 · STEP` to `8 · STEP + 7`.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn products<const STEP: usize>(second: u64) -> __m256i {
-    const { assert!(STEP < 2) };
-    // SAFETY: eight of the sixteen salts, from the first or the ninth on, are 32 bytes, aligned to 32.
-    let salts = unsafe { _mm256_load_si256(SALTS.0.as_ptr().add(8 * STEP).cast()) };
-    _mm256_mullo_epi32(_mm256_set1_epi64x(second.cast_signed()), salts)
-}
-
 /// Whether the bits of the first `k` lanes of a step are set, for `k` up to 8.
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi2")]
 #[inline]
 fn step((low, high): (__m256i, __m256i), products: __m256i, k: u32) -> bool {
     let dword = _mm256_srli_epi32::<28>(products);
@@ -51,17 +42,19 @@ fn step((low, high): (__m256i, __m256i), products: __m256i, k: u32) -> bool {
     _mm256_testc_si256(_mm256_castps_si256(dwords), bits) != 0
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi2")]
 #[inline]
-fn test(line: &impl Words, second: u64, k: u32) -> bool {
-    let line = load(line);
-    let first = step(line, products::<0>(second), k.min(8));
-    if k <= 8 { first } else { first & step(line, products::<1>(second), k.min(16) - 8) }
+fn test(line: &impl Words, second: u64, layout: Layout) -> bool {
+    let (line, k) = (load(line), layout.k());
+    let second = _mm256_set1_epi64x(second.cast_signed());
+    let first = step(line, _mm256_mullo_epi32(second, salts!(0)), k.min(8));
+    if k <= 8 { first } else { first & step(line, _mm256_mullo_epi32(second, salts!(1)), k - 8) }
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi2")]
 #[inline]
-fn mask_vectors(second: u64, k: u32) -> (__m256i, __m256i) {
+fn mask_vectors(second: u64, layout: Layout) -> (__m256i, __m256i) {
+    let (second, k) = (_mm256_set1_epi64x(second.cast_signed()), layout.k());
     let one = _mm256_set1_epi32(1);
     let firsts = _mm256_setr_epi32(0, 32, 64, 96, 128, 160, 192, 224);
     let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
@@ -75,14 +68,14 @@ fn mask_vectors(second: u64, k: u32) -> (__m256i, __m256i) {
             lane = _mm256_add_epi32(lane, one);
         }
     };
-    add(products::<0>(second), k.min(8));
+    add(_mm256_mullo_epi32(second, salts!(0)), k.min(8));
     if k > 8 {
-        add(products::<1>(second), k - 8);
+        add(_mm256_mullo_epi32(second, salts!(1)), k - 8);
     }
     (low, high)
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi2")]
 #[inline]
 fn store((low, high): (__m256i, __m256i)) -> [u64; WORDS] {
     let mut words = [0u64; WORDS];
@@ -94,17 +87,17 @@ fn store((low, high): (__m256i, __m256i)) -> [u64; WORDS] {
     words
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi2")]
 #[inline]
-pub(super) fn set(line: &mut Line, second: u64, k: u32) -> bool {
-    let (old, mask) = (load::owned(&line.0), mask_vectors(second, k));
+pub(super) fn set(line: &mut Line, second: u64, layout: Layout) -> bool {
+    let (old, mask) = (load::owned(&line.0), mask_vectors(second, layout));
     line.0 = store((_mm256_or_si256(old.0, mask.0), _mm256_or_si256(old.1, mask.1)));
     // Both halves must be checked, and both at once costs one branch less.
     let missing = _mm256_or_si256(_mm256_andnot_si256(old.0, mask.0), _mm256_andnot_si256(old.1, mask.1));
     _mm256_testz_si256(missing, missing) == 0
 }
 
-#[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn mask(second: u64, k: u32) -> [u64; WORDS] {
-    store(mask_vectors(second, k))
+#[target_feature(enable = "avx2,bmi2")]
+pub(in crate::kernel) fn mask(second: u64, layout: Layout) -> [u64; WORDS] {
+    store(mask_vectors(second, layout))
 }

@@ -5,57 +5,42 @@
 //! × SALT                    │ products; their top 9 bits are the positions
 //! products >> 28            │ the dword of the line, 0 to 15     ──▶ vpermd fetches these dwords, one to a lane
 //! products >> 23            │ its low 5 bits are the bit          ──▶ vprorvd turns that bit to the bottom, taking the count modulo 32 itself
-//! vptestnmd under k lanes   │ all bits set where no lane shows a zero
+//! vptestnm under k lanes    │ all bits set where no lane shows a zero
 //! ```
 //!
-//! Up to eight positions live in 256-bit registers, where `vpermi2d` looks a dword up in both halves of the line. That is 2 % faster here than the
-//! 512-bit way, and does not make an older processor lower its clock.
+//! Up to eight positions are computed in 256 bits, and only the line itself is looked up in 512.
 //!
 //! **An insert** is that of `avx2.rs`: the same in 512-bit registers was 15 to 25 % slower.
 
 use super::super::drive::{self, kernel};
 use super::super::layout::Layout;
+use super::super::portable::SALT;
 pub(in crate::kernel) use super::avx2::mask;
 use super::avx2::set;
 use super::load::load;
-use super::{SALTS, fetch};
+use super::{fetch, salts};
 use crate::bits::{Line, Words};
 use crate::key::KeyHash;
 use std::arch::x86_64::*;
 
-kernel! { #[target_feature(enable = "avx512f,avx512vl")] }
+kernel! { #[target_feature(enable = "avx512f,avx512vl,bmi2")] }
 
-/// The lanes below `k`.
-#[inline(always)]
-const fn lanes(k: u32) -> __mmask16 {
-    ((1u32 << k) - 1) as __mmask16
-}
-
-#[target_feature(enable = "avx512f,avx512vl")]
+#[target_feature(enable = "avx512f,avx512vl,bmi2")]
 #[inline]
-fn products(second: u64) -> __m512i {
-    // SAFETY: the sixteen salts are 64 bytes, aligned to 64.
-    let salts = unsafe { _mm512_load_si512(SALTS.0.as_ptr().cast()) };
-    _mm512_mullo_epi32(_mm512_set1_epi64(second.cast_signed()), salts)
-}
-
-#[target_feature(enable = "avx512f,avx512vl")]
-#[inline]
-fn test(line: &impl Words, second: u64, k: u32) -> bool {
-    if k <= 8 {
-        let (low, high) = load(line);
-        // SAFETY: the first eight of sixteen salts are 32 bytes, aligned to 64.
-        let salts = unsafe { _mm256_load_si256(SALTS.0.as_ptr().cast()) };
-        let products = _mm256_mullo_epi32(_mm256_set1_epi64x(second.cast_signed()), salts);
+fn test(line: &impl Words, second: u64, layout: Layout) -> bool {
+    let (low, high) = load(line);
+    let second = second.cast_signed();
+    if layout.lanes() < 1 << 8 {
+        let products = _mm256_mullo_epi32(_mm256_set1_epi64x(second), salts!(0));
         let dwords = _mm256_permutex2var_epi32(low, _mm256_srli_epi32::<28>(products), high);
         let bits = _mm256_rorv_epi32(dwords, _mm256_srli_epi32::<23>(products));
-        _mm256_mask_testn_epi32_mask(lanes(k) as __mmask8, bits, _mm256_set1_epi32(1)) == 0
+        _mm256_mask_testn_epi32_mask(layout.lanes() as __mmask8, bits, _mm256_set1_epi32(1)) == 0
     } else {
-        let products = products(second);
-        let (low, high) = load(line);
+        let salts = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(salts!(0)), salts!(1));
+        let products = _mm512_mullo_epi32(_mm512_set1_epi64(second), salts);
         let line = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
         let dwords = _mm512_permutexvar_epi32(_mm512_srli_epi32::<28>(products), line);
         let bits = _mm512_rorv_epi32(dwords, _mm512_srli_epi32::<23>(products));
-        _mm512_mask_testn_epi32_mask(lanes(k), bits, _mm512_set1_epi32(1)) == 0
+        _mm512_mask_testn_epi32_mask(layout.lanes(), bits, _mm512_set1_epi32(1)) == 0
     }
 }

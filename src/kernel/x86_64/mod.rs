@@ -5,23 +5,32 @@ pub(super) mod avx512;
 
 mod load;
 
-use super::portable::SALT;
-
 /// What the functions of `avx2` are compiled for.
 pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
 }
 
 /// What the functions of `avx512` are compiled for.
 pub(super) fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") && has_avx2()
 }
 
-/// Aligned like a line, so that a load of a vector of salts touches one cache line.
-#[repr(C, align(64))]
-struct Salts([u32; 16]);
-
-static SALTS: Salts = Salts(SALT);
+/// The salts of lanes `8 · step` to `8 · step + 7`.
+macro_rules! salts {
+    ($step:literal) => {
+        _mm256_setr_epi32(
+            SALT[8 * $step].cast_signed(),
+            SALT[8 * $step + 1].cast_signed(),
+            SALT[8 * $step + 2].cast_signed(),
+            SALT[8 * $step + 3].cast_signed(),
+            SALT[8 * $step + 4].cast_signed(),
+            SALT[8 * $step + 5].cast_signed(),
+            SALT[8 * $step + 6].cast_signed(),
+            SALT[8 * $step + 7].cast_signed(),
+        )
+    };
+}
+use salts;
 
 /// Starts the load of a line into the first-level cache.
 #[inline(always)]
