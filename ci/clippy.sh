@@ -24,6 +24,9 @@ check --all-features
 for feature in $features; do
     check --no-default-features --features "$feature"
 done
+echo "clippy: benches/peers"
+cargo clippy --quiet --all-targets --manifest-path benches/peers/Cargo.toml -- -D warnings
+checked=$((checked + 1))
 # What the model checker compiles is other code in places. Its flag would rebuild everything in the shared folder, so it has a folder of its own.
 echo "clippy: --all-features under cfg(absentia_loom)"
 export RUSTFLAGS="--cfg absentia_loom" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/loom"

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=${ABSENTIA_FUZZ_SECONDS:-20}
+seconds=${ABSENTIA_FUZZ_SECONDS:-60}
 # The sanitizer and the coverage need a nightly compiler.
 cargo +nightly --version >/dev/null 2>&1 || { echo "fuzz: no nightly toolchain is installed" >&2; exit 1; }
 # The driver of the fuzzer is C++.

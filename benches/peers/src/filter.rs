@@ -60,7 +60,7 @@ pub enum Sizing {
     Given,
 }
 
-/// Which bar of DESIGN §9 looks at a row.
+/// Which bar looks at a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// `BlockedBloom` with so many lines a key and the best kernel. The one that absentia plans by itself for the rate is what all are compared with.
@@ -79,6 +79,8 @@ pub enum Family {
     Fastbloom,
     FastbloomOwnHash,
     Sbbf,
+    /// Given all 128 bits of the hash that ours is given, of which it uses 64.
+    SbbfOurHash,
     Other,
 }
 

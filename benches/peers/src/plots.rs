@@ -106,7 +106,9 @@ fn crate_of(name: &str) -> &str {
 fn hue(names: &[(&str, Family)], name_of_crate: &str) -> f64 {
     let mut crates: Vec<&str> = Vec::new();
     for (name, family) in names {
-        if matches!(family, Family::Fastbloom | Family::FastbloomOwnHash | Family::Sbbf | Family::Other) && !crates.contains(&crate_of(name)) {
+        if matches!(family, Family::Fastbloom | Family::FastbloomOwnHash | Family::Sbbf | Family::SbbfOurHash | Family::Other)
+            && !crates.contains(&crate_of(name))
+        {
             crates.push(crate_of(name));
         }
     }

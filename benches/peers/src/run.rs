@@ -239,7 +239,7 @@ mod tests {
         let ours = &block.rows[0];
         let rate = |row: &Row| row.fpr.unwrap().value();
         let peers: Vec<&Row> = block.rows.iter().filter(|row| row.compare != Compare::Reference).collect();
-        assert_eq!(peers.len(), 4);
+        assert_eq!(peers.len(), 6);
         for peer in peers {
             match peer.compare {
                 Compare::Bits => assert!((peer.bits_per_key / ours.bits_per_key - 1.0).abs() < 0.01, "{peer:?}"),

@@ -1,0 +1,18 @@
+//! How long does one insert take, of a new key and of one that is there already?
+//!
+//! Inserts are independent of each other, as the questions of `contains` are, and hashing is included.
+
+mod subject;
+
+use subject::inserts::of_kind;
+use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, TWO_LINES};
+use subject::ways::OneByOne;
+
+fn main() {
+    subject::run(&[
+        |c| of_kind::<OneByOne, _>(c, &BLOCKED),
+        |c| of_kind::<OneByOne, _>(c, &TWO_LINES),
+        |c| of_kind::<OneByOne, _>(c, &ATOMIC),
+        |c| of_kind::<OneByOne, _>(c, &CLASSIC),
+    ]);
+}

@@ -1,0 +1,52 @@
+//! One key at a time or many at once: the same benches for both.
+
+use super::keys::BenchKey;
+use super::kinds::Subject;
+
+/// How keys are given to a filter.
+pub(crate) trait Way {
+    /// The first parts of the ids.
+    const CONTAINS: &'static str;
+    const INSERT: &'static str;
+
+    /// How many of the keys are there.
+    fn contains<K: BenchKey>(filter: &impl Subject, keys: &[K]) -> usize;
+
+    /// How many of the keys were new.
+    fn insert<K: BenchKey>(filter: &mut impl Subject, keys: &[K]) -> usize;
+}
+
+pub(crate) struct OneByOne;
+
+impl Way for OneByOne {
+    const CONTAINS: &'static str = "contains";
+    const INSERT: &'static str = "insert";
+
+    #[inline(never)]
+    fn contains<K: BenchKey>(filter: &impl Subject, keys: &[K]) -> usize {
+        keys.iter().filter(|&key| filter.contains(key)).count()
+    }
+
+    #[inline(never)]
+    fn insert<K: BenchKey>(filter: &mut impl Subject, keys: &[K]) -> usize {
+        keys.iter().filter(|&key| filter.insert(key)).count()
+    }
+}
+
+/// In batches of [`BATCH`](super::keys::BATCH).
+pub(crate) struct Batched;
+
+impl Way for Batched {
+    const CONTAINS: &'static str = "contains_batch";
+    const INSERT: &'static str = "insert_batch";
+
+    #[inline(never)]
+    fn contains<K: BenchKey>(filter: &impl Subject, keys: &[K]) -> usize {
+        filter.contains_batch(keys).count_ones()
+    }
+
+    #[inline(never)]
+    fn insert<K: BenchKey>(filter: &mut impl Subject, keys: &[K]) -> usize {
+        filter.insert_batch(keys).count_ones()
+    }
+}
