@@ -15,6 +15,7 @@
 use super::drive::{self, kernel};
 use super::layout::Layout;
 use super::portable::{self, SALT};
+use super::prefetch::fetch;
 use crate::bits::{Line, WORDS, Words};
 use crate::key::KeyHash;
 use std::arch::aarch64::*;
@@ -70,11 +71,4 @@ fn set(line: &mut Line, second: u64, layout: Layout) -> bool {
 #[target_feature(enable = "neon")]
 pub(super) fn mask(second: u64, layout: Layout) -> [u64; WORDS] {
     portable::mask(second, layout)
-}
-
-/// Starts the load of a line into the first-level cache. The intrinsic for it is not stable.
-#[inline(always)]
-fn fetch<L>(line: &L) {
-    // SAFETY: a prefetch is a hint: it reads nothing into the program, changes no memory and no flag, uses no stack, and faults on no address.
-    unsafe { std::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) std::ptr::from_ref(line), options(nomem, nostack, preserves_flags)) }
 }

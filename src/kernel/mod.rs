@@ -22,6 +22,7 @@ mod aarch64;
 mod drive;
 mod layout;
 mod portable;
+mod prefetch;
 #[cfg(all(test, not(absentia_loom)))]
 mod tests;
 mod view;

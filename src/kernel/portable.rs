@@ -15,15 +15,13 @@
 //! integers and of similar strings the measured rate was within 1.3 %, or two standard errors, of the model of independent uniform positions, from
 //! p = 0.3 to 1e-6 (`tests/statistics.rs` keeps watch).
 //!
-//! Two choices were measured, on a Zen machine in a default build:
-//!
-//! 1. The test looks at each lane and ands the bits together, without a branch: 6.3 ns a key at k = 6 in L2, absent or present. To leave at the
-//!    first zero takes 8 to 13 ns there (a branch that a good filter makes unpredictable), to build a mask in memory and compare eight words 30
-//!    to 66 ns (the loads wait for the stores).
-//! 2. What `drive.rs` does for a group needs the loads to be started: here by reading a word of each line.
+//! The test looks at each lane and ands the bits together, without a branch: 6.3 ns a key at k = 6 in L2, absent or present, on a Zen machine in a
+//! default build. To leave at the first zero takes 8 to 13 ns there (a branch that a good filter makes unpredictable), to build a mask in memory and
+//! compare eight words 30 to 66 ns (the loads wait for the stores).
 
 use super::drive::{self, kernel};
 use super::layout::Layout;
+use super::prefetch::fetch;
 use crate::bits::{LINE_BITS, Line, WORDS, Words};
 use crate::key::KeyHash;
 
@@ -87,13 +85,6 @@ pub(super) fn mask(second: u64, layout: Layout) -> [u64; WORDS] {
         mask[word] |= 1 << bit;
     }
     mask
-}
-
-/// Starts the load of a line. There is no safe prefetch, but a load whose value nobody waits for overlaps just as well.
-#[inline(always)]
-pub(super) fn fetch(line: &impl Words) {
-    // Without the black box the load has no effect and is removed.
-    std::hint::black_box(line.word(0));
 }
 
 #[cfg(test)]

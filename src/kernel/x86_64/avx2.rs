@@ -17,8 +17,9 @@
 use super::super::drive::{self, kernel};
 use super::super::layout::Layout;
 use super::super::portable::SALT;
+use super::super::prefetch::fetch;
 use super::load::{self, load};
-use super::{fetch, salts};
+use super::salts;
 use crate::bits::{Line, WORDS, Words};
 use crate::key::KeyHash;
 use std::arch::x86_64::*;

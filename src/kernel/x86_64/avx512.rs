@@ -15,10 +15,11 @@
 use super::super::drive::{self, kernel};
 use super::super::layout::Layout;
 use super::super::portable::SALT;
+use super::super::prefetch::fetch;
 pub(in crate::kernel) use super::avx2::mask;
 use super::avx2::set;
 use super::load::load;
-use super::{fetch, salts};
+use super::salts;
 use crate::bits::{Line, Words};
 use crate::key::KeyHash;
 use std::arch::x86_64::*;

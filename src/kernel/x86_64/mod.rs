@@ -31,11 +31,3 @@ macro_rules! salts {
     };
 }
 use salts;
-
-/// Starts the load of a line into the first-level cache.
-#[inline(always)]
-fn fetch<L>(line: &L) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch reads nothing into the program and faults on no address; SSE is part of x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(line).cast()) }
-}
