@@ -57,7 +57,7 @@ mod time;
 
 /// The answers of a batch: one bit a key, in order.
 pub use bitvec::vec::BitVec;
-pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder};
+pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder, ClassicBloom};
 pub use key::{HasherFingerprint, HasherId, Key, KeyEncoding, KeyHash, KeyHasher};
 pub use params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, MIN_FPR, ParamError};
 

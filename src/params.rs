@@ -55,7 +55,7 @@ impl Capacity {
     }
 }
 
-/// Why a filter could not be made. Nothing was allocated.
+/// Why a filter could not be made.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ParamError {
@@ -78,6 +78,8 @@ pub enum ParamError {
         /// The limit in force.
         limit: u64,
     },
+    /// The builder was told no capacity, nor given the keys. A capacity of 0 is said as such.
+    NoCapacity,
     /// The memory that was given holds no filter of this kind.
     MemoryTooSmall {
         /// Bytes that were given.
@@ -100,6 +102,7 @@ impl fmt::Display for ParamError {
             Self::FprOutOfRange { requested } => write!(f, "false-positive rate: asked for {requested}, must be above 0 and below 1"),
             Self::FprTooSmall { requested, smallest } => write!(f, "false-positive rate: asked for {requested:e}, the smallest is {smallest:e}"),
             Self::TooLarge { needed, limit } => write!(f, "filter memory: needs {needed} bytes, the limit is {limit}"),
+            Self::NoCapacity => f.write_str("capacity: none was given"),
             Self::MemoryTooSmall { given, needed } => write!(f, "filter memory: given {given} bytes, at least {needed} are needed"),
             Self::OutOfMemory { needed } => write!(f, "filter memory: the allocator refused {needed} bytes"),
             Self::NoEntropy => f.write_str("hash seed: the operating system gave no random bytes"),

@@ -36,7 +36,7 @@ mod gate {
     use super::{Mutex, MutexGuard};
     use std::sync::{Arc, TryLockError};
 
-    /// [`lock`], where nobody else holds it.
+    /// `lock`, where nobody else holds it.
     pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         match mutex.try_lock() {
             Ok(guard) => Some(guard),

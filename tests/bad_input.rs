@@ -319,3 +319,16 @@ fn a_plan_of_nonsense_is_no_panic() {
         }
     }
 }
+
+/// A forgotten capacity once made a filter of 512 bits.
+#[test]
+fn a_capacity_that_nobody_said_is_an_error() {
+    let builder = absentia::BloomBuilder::new;
+    assert_eq!(builder().build().unwrap_err(), ParamError::NoCapacity);
+    assert_eq!(builder().build_atomic().unwrap_err(), ParamError::NoCapacity);
+    assert_eq!(builder().build_classic().unwrap_err(), ParamError::NoCapacity);
+    assert_eq!(builder().memory(1 << 20).build().unwrap_err(), ParamError::NoCapacity);
+    assert!(builder().capacity(0).build().is_ok());
+    // A wrong rate is named first.
+    assert!(matches!(builder().fpr(2.0).build(), Err(ParamError::FprOutOfRange { .. })));
+}

@@ -110,6 +110,24 @@ fn a_key_that_panics_leaves_a_filter_that_denies_nothing_it_had() {
     }
 }
 
+/// Found by an attack: the hint was given to `Vec`, which panicked ("capacity overflow") or ended the process, though nobody lied.
+#[test]
+fn a_hint_of_more_keys_than_memory_is_an_error_and_not_a_panic() {
+    let too_large = |result: Result<BlockedBloom, ParamError>| assert!(matches!(result, Err(ParamError::TooLarge { .. })), "{result:?}");
+    let small = || BlockedBloom::builder().memory_limit(1 << 20);
+    too_large(small().build_from(0u64..));
+    too_large(small().build_from(0..1u128 << 70));
+    too_large(small().build_from((0..u64::MAX).chain(std::iter::once(5))));
+    too_large(small().build_from((0u64..1 << 40).chain((0u64..).take_while(|&id| id < 10))));
+    // No hint at all, and too many keys: they are not all read.
+    let mut read = 0u64;
+    too_large(small().build_from(std::iter::from_fn(|| {
+        read += 1;
+        Some(read)
+    })));
+    assert!(read < 1 << 21, "{read} keys were read for a filter of 1 MiB");
+}
+
 #[cfg(feature = "rayon")]
 mod parallel {
     use super::*;

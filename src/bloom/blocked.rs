@@ -15,9 +15,8 @@ use std::sync::Arc;
 /// For others it is true at a rate that was chosen beforehand, for as many keys as the capacity; beyond that the rate rises, and
 /// [`is_saturated`](Self::is_saturated) tells when it has doubled. Nothing can be removed.
 ///
-/// A question costs one hash and one cache line, whatever the rate. At 1 %, for integers under XXH3, on one core of a shared Zen machine with the
-/// portable kernel: 14 ns in a filter of 0.1 MB, 40 ns at 12 MB, 110 ns at 124 MB; in batches 14, 22 and 40. Memory is 9.9 bits a key at 1 %, 15.5 at
-/// 1e-3, 22 at 1e-4, 38.8 at 1e-6.
+/// A question costs one hash and one cache line, or two lines for rates from 3e-4 down, whose misses overlap. Memory is 9.9 bits a key at 1 %, 15.5 at
+/// 1e-3, 19.8 at 1e-4, 31.1 at 1e-6. How long that takes is in `docs/performance`.
 ///
 /// Keys go through a [`KeyHasher`], by default XXH3 under a random seed; hashes that were computed by the same hasher go through the `_hash`
 /// methods. `H = ()` is a filter without a hasher, as a gate's [`BloomFactory`](super::BloomFactory) makes them: it takes hashes only.
@@ -36,8 +35,9 @@ use std::sync::Arc;
 ///
 /// # Limitations
 ///
-/// Rates below 1e-3 are dear in this layout: 15 % more bits than the textbook at 1e-4, 35 % at 1e-6. Equality compares contents under one secret;
-/// two filters with random seeds are never equal.
+/// It takes 3.5 % more bits than the textbook at 1 %, 8 % at 1e-3 and 1e-6. Equality compares contents under one secret: two filters with random seeds
+/// are never equal; and what they were sized for, so that a folded filter may differ from a fresh one of the same bits. Compare
+/// [`as_bits`](Self::as_bits) for the bits alone.
 #[derive(Clone)]
 pub struct BlockedBloom<H = KeyHasher> {
     shape: Shape,
@@ -188,7 +188,8 @@ impl<H> BlockedBloom<H> {
     }
 
     /// About how many distinct keys were inserted, from the bits that are set: −(512/k)·ln(1 − X/512) for a line of X, summed over the lines.
-    /// Within a few percent up to several times the capacity; a lower bound once lines are full.
+    /// Within a few percent from some thousand keys up to several times the capacity, within a tenth for a hundred keys; a lower bound once lines are
+    /// full.
     #[must_use]
     pub fn estimated_len(&self) -> u64 {
         self.occupancy().len()
@@ -207,8 +208,8 @@ impl<H> BlockedBloom<H> {
     }
 
     /// Whether the filter no longer does what it was made for: [`estimated_fpr`](Self::estimated_fpr) is above twice the promised rate, or above
-    /// the middle between that and 1 where this is less. Promised is the rate asked for, or the predicted one where
-    /// [`Sizing::Classical`](super::Sizing::Classical) admits more.
+    /// the middle between that and 1 where this is less. Promised is the rate asked for, or the predicted one where the memory was given or
+    /// [`Sizing::Classical`](super::Sizing::Classical) admits more. In a filter of a few lines and a low rate, chance alone may say so at its capacity.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
@@ -228,6 +229,9 @@ impl<H> BlockedBloom<H> {
 
     /// Adds every key of `other`: from here on this filter is the one into which both filters' keys were inserted, bit for bit.
     ///
+    /// **Size every shard for the keys of all of them**: one builder with the total capacity and one hasher, cloned for each shard. Shards sized for
+    /// their own keys may unite without an error where they happen to have one size, and are then overfull. The capacity stays that of `self`.
+    ///
     /// # Errors
     ///
     /// [`CombineError`], and nothing changed, where hasher or secret, size, positions or lines a key differ. Capacities may differ.
@@ -235,12 +239,12 @@ impl<H> BlockedBloom<H> {
     /// ```
     /// use absentia::{BlockedBloom, KeyHasher};
     ///
-    /// let of_a_shard = BlockedBloom::builder().capacity(1000).hasher(KeyHasher::random()?);
-    /// let (mut all, mut more) = (of_a_shard.clone().build()?, of_a_shard.build()?);
-    /// all.insert("here");
-    /// more.insert("there");
-    /// all.union_with(&more)?;
-    /// assert!(all.contains("here") && all.contains("there"));
+    /// let of_all = BlockedBloom::builder().capacity(8000).hasher(KeyHasher::random()?);
+    /// let mut all = of_all.clone().build()?;
+    /// for shard in 0..8 {
+    ///     all.union_with(&of_all.clone().build_from(1000 * shard..1000 * (shard + 1))?)?;
+    /// }
+    /// assert!(all == of_all.build_from(0..8000)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn union_with<G>(&mut self, other: &BlockedBloom<G>) -> Result<(), CombineError> {
@@ -288,7 +292,9 @@ impl<H> BlockedBloom<H> {
         Ok(())
     }
 
-    /// [`fold`](Self::fold)s for as long as the rate of what is in the filter stays within the one that was asked for; how often it did.
+    /// [`fold`](Self::fold)s for as long as the rate of what is in the filter stays within the promised one and the lines are even; how often it did.
+    ///
+    /// Without [`foldable`](BloomBuilder::foldable), about half of all filters have an odd number of lines and do not fold even once.
     pub fn shrink_to_fit(&mut self) -> u32 {
         let promised = self.shape.promised_fpr();
         let fits = |filter: &Self| Occupancy::of_folded(filter.shape.layout, &filter.lines).fpr() <= promised;

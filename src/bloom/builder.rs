@@ -8,11 +8,14 @@ use super::{AtomicBlockedBloom, BlockedBloom, Kernel, Sizing, shape::Shape};
 use crate::bits::LINE_BYTES;
 #[cfg(feature = "rayon")]
 use crate::bits::Line;
-use crate::key::{HasherFingerprint, Key, KeyHasher};
+use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 
-/// Describes a Bloom filter: capacity 0, a rate of 1 %, [`Sizing::Guaranteed`], a new random hasher, the fastest kernel and a memory limit of 64 GiB
-/// where nothing else is said.
+/// Describes a Bloom filter: a rate of 1 %, [`Sizing::Guaranteed`], a new random hasher, the fastest kernel and a memory limit of 64 GiB where nothing
+/// else is said. A capacity must be said, or the keys given to [`build_from`](Self::build_from).
+///
+/// What it is finished with decides the kind: [`build`](Self::build) gives a [`BlockedBloom`], [`build_atomic`](Self::build_atomic) an
+/// [`AtomicBlockedBloom`], [`build_classic`](Self::build_classic) a [`ClassicBloom`].
 ///
 /// ```
 /// use absentia::{BlockedBloom, KeyHasher, ParamError};
@@ -57,7 +60,12 @@ impl Default for BloomBuilder {
 }
 
 impl BloomBuilder {
-    /// How many distinct keys the rate is to hold for. More may be inserted; the rate then rises.
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many distinct keys the rate is to hold for. More may be inserted; the rate then rises. 0 is legal, and gives the smallest filter.
     pub fn capacity(mut self, keys: u64) -> Self {
         self.capacity = Some(keys);
         self
@@ -70,7 +78,7 @@ impl BloomBuilder {
     }
 
     /// The memory, in bytes, in place of a rate: the filter takes as many whole lines as fit, and the best rate that they give for the capacity. For
-    /// a filter that must fit a cache level.
+    /// a filter that must fit a cache level. A rate and a sizing rule that were given as well have no effect.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
@@ -82,14 +90,14 @@ impl BloomBuilder {
         self
     }
 
-    /// In how many lines a key has its bits: by itself one, and two where the rate is at most 3e-4 and that saves 8 % of the memory and more.
+    /// In how many lines a key has its bits: by itself one, but two where the rate is at most 3e-4. In all but tiny filters that saves 8 % and more.
     pub fn lines_per_key(mut self, lines: LinesPerKey) -> Self {
         self.lines_per_key = lines;
         self
     }
 
-    /// Makes a size that can be [folded](BlockedBloom::fold) this many times, by at most that power of two of lines more (fewer, where the memory
-    /// is given). For filters that are sized before anybody knows how many keys will come.
+    /// Makes a size that can be [folded](BlockedBloom::fold) this many times: a multiple of that power of two of lines, or of twice that with two lines
+    /// a key, rounded up (down, where the memory is given). For filters that are sized before anybody knows how many keys will come.
     pub fn foldable(mut self, times: u32) -> Self {
         self.foldable = times;
         self
@@ -118,7 +126,8 @@ impl BloomBuilder {
     /// # Errors
     ///
     /// [`ParamError`]: the rate is out of range, the memory is too little for a line, the filter is over the memory limit or the allocator refuses
-    /// it, or no hasher was given and there is no randomness for a new one. Wrong numbers and a limit are found before anything is allocated.
+    /// it, no capacity was given, or no hasher and there is no randomness for a new one. Wrong numbers and a limit are found before anything is
+    /// allocated.
     pub fn build(self) -> Result<BlockedBloom, ParamError> {
         let hasher = self.checked_hasher()?;
         BlockedBloom::with_shape(self.shape(hasher.fingerprint())?, self.memory_limit, hasher)
@@ -141,7 +150,7 @@ impl BloomBuilder {
     /// As for [`build`](Self::build).
     pub fn build_classic(self) -> Result<ClassicBloom, ParamError> {
         let hasher = self.checked_hasher()?;
-        let (capacity, fpr) = (Capacity::new(self.capacity.unwrap_or(0)), Fpr::new(self.fpr)?);
+        let (capacity, fpr) = (Capacity::new(self.capacity.ok_or(ParamError::NoCapacity)?), Fpr::new(self.fpr)?);
         let unit = self.unit(1);
         let size = match self.memory {
             None if self.foldable == 0 => classical(capacity, fpr),
@@ -162,14 +171,15 @@ impl BloomBuilder {
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build). The iterator may have been read.
+    /// As for [`build`](Self::build). Where the iterator had to be read first, it has been, up to the number of keys at which the filter would be over
+    /// the memory limit; its hashes were in memory.
     pub fn build_from<K: Key>(mut self, keys: impl IntoIterator<Item = K>) -> Result<BlockedBloom, ParamError> {
         let keys = keys.into_iter();
         if self.capacity.is_none() {
             let (least, most) = keys.size_hint();
             if most != Some(least) {
                 let hasher = self.checked_hasher()?;
-                let hashes: Vec<_> = keys.map(|key| hasher.hash(&key)).collect();
+                let hashes = self.gather(least, keys.map(|key| hasher.hash(&key)))?;
                 self.capacity = Some(hashes.len() as u64);
                 let mut filter = self.hasher(hasher).build()?;
                 filter.extend_hashes(hashes);
@@ -182,7 +192,36 @@ impl BloomBuilder {
         Ok(filter)
     }
 
-    /// [`build_from`](Self::build_from) on all cores of the rayon pool that it runs in. The same bits, however many there are.
+    /// The hashes of an iterator whose length is not known, which says that there are at least so many.
+    ///
+    /// Neither the word of the iterator nor its length is worth an allocation that may fail without an error; and where a filter of so many keys would
+    /// be over the limit, the rest need not be read.
+    fn gather(&self, least: usize, hashes: impl Iterator<Item = KeyHash>) -> Result<Vec<KeyHash>, ParamError> {
+        self.fits(least as u64)?;
+        let mut gathered: Vec<KeyHash> = Vec::new();
+        for hash in hashes {
+            if gathered.len() == gathered.capacity() {
+                self.fits(gathered.len() as u64)?;
+                let more = gathered.len().max(1 << 12);
+                let needed = ((gathered.len() + more) * size_of::<KeyHash>()) as u64;
+                gathered.try_reserve_exact(more).map_err(|_| ParamError::OutOfMemory { needed })?;
+            }
+            gathered.push(hash);
+        }
+        Ok(gathered)
+    }
+
+    /// Whether a filter of so many keys is within the memory limit. Where the memory is given, their number does not matter.
+    fn fits(&self, keys: u64) -> Result<(), ParamError> {
+        if self.memory.is_some() {
+            return Ok(());
+        }
+        let needed = self.planned(Capacity::new(keys), Fpr::new(self.fpr)?).lines.saturating_mul(LINE_BYTES as u64);
+        let limit = self.memory_limit;
+        if needed > limit { Err(ParamError::TooLarge { needed, limit }) } else { Ok(()) }
+    }
+
+    /// [`build_from`](Self::build_from) on all cores of the rayon pool that it runs in. The same bits, however many there are. Needs the feature `rayon`.
     ///
     /// # Errors
     ///
@@ -225,7 +264,7 @@ impl BloomBuilder {
     }
 
     fn shape(&self, hasher: HasherFingerprint) -> Result<Shape, ParamError> {
-        let (capacity, fpr) = (Capacity::new(self.capacity.unwrap_or(0)), Fpr::new(self.fpr)?);
+        let (capacity, fpr) = (Capacity::new(self.capacity.ok_or(ParamError::NoCapacity)?), Fpr::new(self.fpr)?);
         let plan = match self.memory {
             None => self.planned(capacity, fpr),
             Some(given) => self.planned_in(given, capacity)?,

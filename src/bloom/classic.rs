@@ -32,7 +32,7 @@ use probe::{Bits, BitsMut, WORD_BITS, halved};
 /// faster; of keys up to twice as fast where the filter is large, as hashing then does not stand between the cache misses.
 ///
 /// Keys go through a [`KeyHasher`], by default XXH3 under a random seed; hashes that were computed by the same hasher go through the `_hash`
-/// methods. `H = ()` is a filter without a hasher, which takes hashes only.
+/// methods.
 ///
 /// ```
 /// use absentia::{ParamError, bloom::ClassicBloom};

@@ -17,7 +17,7 @@ pub enum CombineError {
         /// The other one.
         theirs: HasherFingerprint,
     },
-    /// They have different sizes, so that a key has its bits at other places.
+    /// They have different sizes, so that a key has its bits at other places. Filters that are to be united are sized for the keys of all.
     Bits {
         /// Bits of the filter that was to change.
         ours: u64,
@@ -38,7 +38,8 @@ pub enum CombineError {
         /// The same in the other one.
         theirs: u32,
     },
-    /// The size does not halve into whole lines (or bits, for a classic filter) that keys would be looked for in.
+    /// The filter does not fold: its lines are an odd number (with two lines a key: those of each half; in a classic filter: its bits). See
+    /// [`BloomBuilder::foldable`](crate::BloomBuilder::foldable).
     Odd {
         /// Bits of the filter.
         bits: u64,
@@ -52,7 +53,7 @@ impl fmt::Display for CombineError {
             Self::Bits { ours, theirs } => write!(f, "bits: ours are {ours}, theirs are {theirs}"),
             Self::Positions { ours, theirs } => write!(f, "bit positions a key: ours are {ours}, theirs are {theirs}"),
             Self::LinesPerKey { ours, theirs } => write!(f, "lines a key: ours are {ours}, theirs are {theirs}"),
-            Self::Odd { bits } => write!(f, "size: {bits} bits do not fold into halves"),
+            Self::Odd { bits } => write!(f, "size: {bits} bits do not fold into halves; see BloomBuilder::foldable"),
         }
     }
 }

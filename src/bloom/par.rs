@@ -29,7 +29,8 @@ const ROOM: usize = 2048;
 /// Places that a thread keeps at most: 4 MiB of them.
 const ASIDE: usize = 1 << 18;
 
-/// Adds keys, owned or borrowed, on all cores of the rayon pool that it runs in: the same bits as [`Extend`] sets.
+/// Adds keys, owned or borrowed, on all cores of the rayon pool that it runs in: the same bits as [`Extend`] sets. Needs the feature `rayon`, and
+/// `rayon::iter::ParallelExtend` in scope.
 ///
 /// Where the iterator or a [`Key`] of yours panics, some of the keys are in the filter and some are not.
 impl<K: Key + Send> ParallelExtend<K> for BlockedBloom {
@@ -40,7 +41,7 @@ impl<K: Key + Send> ParallelExtend<K> for BlockedBloom {
 }
 
 impl<H> BlockedBloom<H> {
-    /// Adds hashes as [`ParallelExtend`] adds keys.
+    /// Adds hashes as [`ParallelExtend`] adds keys. Needs the feature `rayon`.
     pub fn par_extend_hashes(&mut self, hashes: impl IntoParallelIterator<Item = KeyHash>) {
         let (shape, lines) = self.parts_mut();
         let regions = Regions::new(shape, lines, rayon::current_num_threads());

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Were both lines chosen from one table, a line would hold bits of either test, some keys would have the same line twice, and the square would be
-//! an approximation from below. `exact.rs` has `rate` ([`line_fpr`]), `solve.rs` the searches over it.
+//! an approximation from below. The function `rate` is [`line_fpr`].
 
 mod exact;
 mod solve;
@@ -32,7 +32,7 @@ use std::f64::consts::LN_2;
 #[non_exhaustive]
 pub enum Sizing {
     /// The least memory at which the rate, with as many keys as the capacity, is at most the rate asked for. Over the textbook size: 3.5 % at 1e-2,
-    /// 8 % at 1e-3, 11 % just above [`TWO_LINES_FROM`]; then in two lines 2.6 % at 3e-4, 3.5 % at 1e-4, 5.5 % at 1e-5, 8 % at 1e-6, 15 % at 1e-8.
+    /// 8 % at 1e-3, 11.5 % just above [`TWO_LINES_FROM`]; then in two lines 2.6 % at 3e-4, 3.5 % at 1e-4, 5.5 % at 1e-5, 8 % at 1e-6, 15 % at 1e-8.
     /// One line takes 15 %, 24 %, 35 % and 71 % at the last four.
     #[default]
     Guaranteed,
@@ -45,7 +45,7 @@ pub enum Sizing {
 /// In how many lines a key has its bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LinesPerKey {
-    /// One, and two where the rate is at most [`TWO_LINES_FROM`].
+    /// One, but two where the rate is at most [`TWO_LINES_FROM`].
     #[default]
     Auto,
     /// One cache line a question, all positions in it.

@@ -128,7 +128,7 @@ impl fmt::Debug for Kernel {
 }
 
 /// One function of the kernel that a value stands for. No arm is inlined, so that this is a comparison and a jump; with the portable loop in it, it was a
-/// function of its own that saved registers for that loop, and cost 1.5 ns a key.
+/// function of its own that saved registers for that loop, and cost 1 ns a key.
 macro_rules! dispatch {
     ($kernel:expr, $op:ident($($arg:expr),*)) => {
         match $kernel.0 {

@@ -60,7 +60,10 @@ pub use hasher::{HasherFingerprint, HasherId, KeyHasher};
 /// This is not `std::hash::Hash`, because what that feeds a hasher differs with word size, byte order and compiler version: a filter built on
 /// one machine would deny its keys on another.
 ///
-/// Floats have no implementation: `-0.0 == 0.0` with different bits, `NaN != NaN` with the same, so no bytes agree with `=`. Use the integer or
+/// `char`, `bool`, `Option` and lists have no implementation: delegate to an integer or a tuple. Integers that are negative take twice the bytes, and a
+/// mixture of both signs costs the hasher a branch.
+///
+/// Floats have none either: `-0.0 == 0.0` with different bits, `NaN != NaN` with the same, so no bytes agree with `=`. Use the integer or
 /// the text that the source stores.
 pub trait Key {
     /// Which encoding the bytes follow.

@@ -38,7 +38,7 @@
 //! | 5e7, 7 | absent / present | 44 / 75 | 59 / 94 | 75 / 75 |
 //!
 //! Batches ask one key after the other: with so little between the questions the machine overlaps their cache misses by itself. To touch the first
-//! bit of all 64 keys beforehand, which gains so much in blocked filters, cost 10 to 25 % here.
+//! bit of all 64 keys beforehand, cost 10 to 25 % here.
 
 use crate::bits::index_below;
 use crate::key::KeyHash;

@@ -3,12 +3,12 @@
 //! ```text
 //! second in every 64 bits   │ lo  hi  lo  hi …          a lane is 32 bits: even lanes hold the low half, odd ones the high
 //! × SALT                    │ products; their top 9 bits are the positions
-//! products >> 28            │ the dword of the line, 0 to 15     ──▶ vpermd fetches these dwords, one to a lane
+//! products >> 28            │ the dword of the line, 0 to 15     ──▶ vpermd (k ≤ 8: vpermt2d) fetches these dwords, one to a lane
 //! products >> 23            │ its low 5 bits are the bit          ──▶ vprorvd turns that bit to the bottom, taking the count modulo 32 itself
 //! vptestnm under k lanes    │ all bits set where no lane shows a zero
 //! ```
 //!
-//! Up to eight positions are computed in 256 bits, and only the line itself is looked up in 512.
+//! Up to eight positions live in 256-bit registers, where `vpermt2d` looks a dword up in both halves of the line.
 //!
 //! **An insert** is that of `avx2.rs`: the same in 512-bit registers was 15 to 25 % slower.
 

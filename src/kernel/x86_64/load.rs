@@ -1,7 +1,7 @@
 //! [`load`]: a line into two vector registers, owned or shared.
 //!
 //! A shared line is written by other threads meanwhile. Eight relaxed loads of a word each, put together in registers, are right and slow: 3.5 ns a key
-//! in L2, and 18 ns at 124 MB, where so many instructions for a key leave room for fewer keys under way. Rust has no vector load that may race. An
+//! more in L2, and 18 more at 124 MB, where so many instructions for a key leave room for fewer keys under way. Rust has no vector load that may race. An
 //! assembly block has one: it does what eight relaxed loads would do, in four instructions.
 
 #[cfg(not(absentia_loom))]
