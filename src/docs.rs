@@ -1,4 +1,4 @@
-//! Prose: what surprises, how it works inside, what was decided. The same texts as in the folder `docs`.
+//! Prose: what surprises, how it works inside, how fast it is, what was decided. The same texts as in the folder `docs`.
 
 #[doc = include_str!("../docs/decisions.md")]
 pub mod decisions {}
@@ -6,3 +6,5 @@ pub mod decisions {}
 pub mod internals {}
 #[doc = include_str!("../docs/limitations.md")]
 pub mod limitations {}
+#[doc = include_str!("../docs/performance.md")]
+pub mod performance {}

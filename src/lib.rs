@@ -7,7 +7,7 @@
 //! | to keep a database from being asked for ids that do not exist | [`ExistenceGate`] over a [`NegativeCache`]: start with the README's quick start |
 //! | the same, with a cache of your own behind the filter | [`ExistenceGate`] over your [`Loader`] |
 //! | to remember absences without a filter | an [`ExistenceGate`] that is never rebuilt: everything is possible, and the negative cache answers |
-//! | a fast set that may say "maybe" | [`BlockedBloom`], or [`AtomicBlockedBloom`] where many threads insert (`default-features = false` is enough) |
+//! | a fast set that may say "maybe" | [`BlockedBloom`], or [`AtomicBlockedBloom`] where many threads insert, or [`ClassicBloom`] for the least memory (`default-features = false` is enough) |
 //! | to know how large a filter must be | [`bloom::sizing`] |
 //!
 //! # Who creates ids?
@@ -22,7 +22,7 @@
 //!
 //! # Prose
 //!
-//! [`docs::limitations`] before you rely on it, [`docs::internals`] for why it may be relied on, [`docs::decisions`] for what was tried.
+//! [`docs::limitations`] before you rely on it, [`docs::performance`] for how fast it is, [`docs::internals`] for why it may be relied on, [`docs::decisions`] for what was tried.
 // Without the gate half of the tour's links lead nowhere, and it says so in words.
 #![cfg_attr(not(feature = "gate"), allow(rustdoc::broken_intra_doc_links))]
 

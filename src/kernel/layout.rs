@@ -91,15 +91,24 @@ impl Layout {
         lines >> u32::from(self.halves)
     }
 
+    /// The first line of a key, or its only one.
+    #[inline(always)]
+    pub(crate) fn first(self, lines: usize, hash: KeyHash) -> Place {
+        Place { line: index_below(self.cut(lines), hash.first()), second: hash.second() }
+    }
+
+    /// Its second line, which comes after the first.
+    #[inline(always)]
+    pub(crate) fn second(self, lines: usize, hash: KeyHash) -> Option<Place> {
+        self.halves.then(|| {
+            let (cut, hash) = (self.cut(lines), turned(hash));
+            Place { line: cut + index_below(lines - cut, hash.first()), second: hash.second() }
+        })
+    }
+
     /// Every line of a key, in ascending order.
     #[inline]
     pub(crate) fn places(self, lines: usize, hash: KeyHash) -> impl Iterator<Item = Place> {
-        let cut = self.cut(lines);
-        let first = Place { line: index_below(cut, hash.first()), second: hash.second() };
-        let other = self.halves.then(|| {
-            let hash = turned(hash);
-            Place { line: cut + index_below(lines - cut, hash.first()), second: hash.second() }
-        });
-        std::iter::once(first).chain(other)
+        std::iter::once(self.first(lines, hash)).chain(self.second(lines, hash))
     }
 }
