@@ -4,8 +4,9 @@
 //! one of the callers that insert a key at once, so that whoever hears it may act on it once. Setting bits and looking whether any changed does
 //! not give (2): two callers can each be the first in another word.
 //!
-//! **How.** An insert reads the words of its key in ascending order, those of a second line after those of the first. The last of those that it finds *incomplete*, with a bit of the key not set,
-//! decides: it is written last, and the key was new if that write changed it. Words found complete are not written at all.
+//! **How.** An insert reads the words of its key in ascending order, those of a second line after those of the first. The last of those that it finds
+//! *incomplete*, with a bit of the key not set, decides: it is written last, and the key was new if that write changed it. Words found complete are
+//! not written at all.
 //!
 //! **Why at most one hears "new".** Suppose that two callers do, A with the deciding word `a` and B with `b`.
 //!
