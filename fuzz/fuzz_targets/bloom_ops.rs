@@ -211,7 +211,7 @@ impl Filters {
 
     /// The shared one's contents, at the price of it.
     fn take_shared(&mut self) -> BlockedBloom {
-        let stand_in = BlockedBloom::builder().hasher(KeyHasher::xxh3(0)).build_atomic().expect("a small filter can be built");
+        let stand_in = BlockedBloom::builder().capacity(0).hasher(KeyHasher::xxh3(0)).build_atomic().expect("a small filter can be built");
         let shared = BlockedBloom::from(std::mem::replace(&mut self.shared, stand_in));
         assert!(shared == self.plain, "plain and shared are different filters");
         shared
