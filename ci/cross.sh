@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ $# -gt 0 ] || set -- aarch64 s390x i686
-folder=${ABSENTIA_CROSS_DIR:-/tmp/absentia-cross}
+folder=${ABSENTIA_CROSS_DIR:-${CARGO_TARGET_DIR:-$PWD/target}/cross-tools}
 case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 mirror=${ABSENTIA_CROSS_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
