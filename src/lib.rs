@@ -39,6 +39,7 @@ pub mod filter;
 mod kernel;
 mod key;
 mod params;
+mod rate;
 #[cfg(all(test, feature = "gate", not(absentia_loom), not(target_arch = "s390x")))]
 mod sim;
 mod sync;

@@ -246,7 +246,8 @@ fn every_maker_of_filters_keeps_the_contract_behind_the_traits() {
     for mut base in bases.drain(..) {
         let delta = factory.delta(capacity, fpr, base.hasher_fingerprint()).unwrap();
         for &hash in &hashes[..500] {
-            assert_eq!(base.insert_hash(hash), delta.insert_hash_shared(hash));
+            base.insert_hash(hash).unwrap();
+            delta.insert_hash_shared(hash);
         }
         let base = base.freeze();
         assert!(hashes[..500].iter().all(|&hash| base.contains_hash(hash) && delta.contains_hash(hash)));

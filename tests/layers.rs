@@ -23,6 +23,8 @@ const LAYERS: &[&[&str]] = &[
     &["time", "sys"],
     &["key", "bits"],
     &["filter", "kernel"],
+    // What places in lines come to, for every kind that has some. Above `kernel`, whose lanes limit the positions.
+    &["rate"],
     &["bloom", "cuckoo", "rotating"],
     &["snapshot"],
     // Below `loader`: a loader is handed the token that a fence gave out.

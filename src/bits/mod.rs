@@ -3,9 +3,11 @@
 //! Nothing here knows what a key, a filter or a rate is.
 
 mod block;
+mod memory;
 mod range;
 
 #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
 pub(crate) use block::View;
 pub(crate) use block::{AtomicLine, LINE_BITS, LINE_BYTES, Line, WORDS, Words};
+pub(crate) use memory::reserve;
 pub(crate) use range::{index_below, index_in};

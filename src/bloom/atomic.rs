@@ -2,9 +2,9 @@
 //!
 //! A thin shell like its plain twin. What is subtle about it, who hears "new" and which ordering that takes, is in `once.rs`.
 
-use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, batch, occupancy::Occupancy, once, shape::Shape, shape::is_saturated};
+use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, occupancy::Occupancy, once, shape::Shape, shape::is_saturated};
 use crate::bits::{AtomicLine, Line, Words};
-use crate::filter::{InsertShared, Membership};
+use crate::filter::{InsertShared, Membership, batch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
 use crate::sync::Ordering;

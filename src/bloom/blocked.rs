@@ -1,8 +1,8 @@
 //! [`BlockedBloom`]: the filter for one writer. A thin shell: a shape, a vector of lines, and a hasher where keys and not only hashes are given.
 
-use super::{BloomBuilder, CombineError, Kernel, batch, occupancy::Occupancy, shape::Shape, shape::is_saturated};
+use super::{BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape, shape::is_saturated};
 use crate::bits::Line;
-use crate::filter::{Insert, Membership};
+use crate::filter::{Insert, InsertError, Membership, batch};
 use crate::kernel::words_of;
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
@@ -400,8 +400,14 @@ impl<H: Send + Sync> Membership for BlockedBloom<H> {
 }
 
 impl<H: Send + Sync + 'static> Insert for BlockedBloom<H> {
-    fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        self.insert_hash(hash)
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), InsertError> {
+        self.insert_hash(hash);
+        Ok(())
+    }
+
+    fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), InsertError> {
+        self.extend_hashes(hashes.iter().copied());
+        Ok(())
     }
 
     fn freeze(self: Box<Self>) -> Arc<dyn Membership> {

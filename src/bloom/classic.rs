@@ -3,8 +3,8 @@
 
 use super::shape::is_saturated;
 use super::sizing::{Classical, classical_fpr};
-use super::{BloomBuilder, CombineError, batch};
-use crate::filter::{Insert, Membership};
+use super::{BloomBuilder, CombineError};
+use crate::filter::{Insert, InsertError, Membership, batch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::{Capacity, ParamError};
 use crate::sys;
@@ -365,8 +365,9 @@ impl<H: Send + Sync> Membership for ClassicBloom<H> {
 }
 
 impl<H: Send + Sync + 'static> Insert for ClassicBloom<H> {
-    fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        self.insert_hash(hash)
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), InsertError> {
+        self.insert_hash(hash);
+        Ok(())
     }
 
     fn freeze(self: Box<Self>) -> Arc<dyn Membership> {

@@ -14,11 +14,9 @@
 //! [`CombineError`] for others. A filter that turned out too large is halved by [`fold`](BlockedBloom::fold).
 
 mod atomic;
-mod batch;
 mod blocked;
 mod builder;
 mod classic;
-mod combine;
 mod factory;
 #[cfg(all(test, absentia_loom))]
 mod loom_tests;
@@ -29,11 +27,11 @@ mod par;
 mod shape;
 pub mod sizing;
 
+pub use crate::filter::CombineError;
 pub use crate::kernel::Kernel;
 pub use atomic::AtomicBlockedBloom;
 pub use blocked::BlockedBloom;
 pub use builder::BloomBuilder;
 pub use classic::ClassicBloom;
-pub use combine::CombineError;
 pub use factory::BloomFactory;
 pub use sizing::{LinesPerKey, Sizing};

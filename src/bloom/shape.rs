@@ -3,14 +3,13 @@
 //! The plain and the atomic filter are a shape and a vector of lines each. Memory is decided here: checked against the limit in 64-bit arithmetic
 //! before anything is allocated, and then asked for in a way that may be refused.
 
-use super::combine::CombineError;
 use super::occupancy::Occupancy;
 use super::sizing::LinePlan;
-use crate::bits::{LINE_BITS, LINE_BYTES, Words};
+use crate::bits::{self, LINE_BITS, LINE_BYTES, Words};
+use crate::filter::CombineError;
 use crate::kernel::{Kernel, Layout};
 use crate::key::HasherFingerprint;
 use crate::params::{Capacity, ParamError};
-use crate::sys;
 use std::fmt;
 
 /// The parameters of a filter, and what follows from them.
@@ -47,18 +46,7 @@ impl Shape {
 
     /// Room for as many lines as the plan has, whose number is then known to fit in `usize`.
     pub(super) fn reserve<L>(&self, limit: u64) -> Result<Vec<L>, ParamError> {
-        // No allocation may be larger than isize::MAX; on a 32-bit machine that limit is the lower one.
-        let limit = limit.min(isize::MAX as u64);
-        let needed = self.plan.lines.saturating_mul(LINE_BYTES as u64);
-        if needed > limit {
-            return Err(ParamError::TooLarge { needed, limit });
-        }
-        let count = usize::try_from(self.plan.lines).expect("a number of lines whose bytes fit in isize");
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(count).map_err(|_| ParamError::OutOfMemory { needed })?;
-        // Before the first write: pages that exist are not made larger at once.
-        sys::advise_huge_pages(lines.spare_capacity_mut());
-        Ok(lines)
+        bits::reserve(self.plan.lines, limit)
     }
 
     pub(super) fn bits(&self) -> u64 {
@@ -139,7 +127,12 @@ mod tests {
     fn memory_is_refused_before_it_is_asked_for() {
         let made = |capacity, limit| {
             let mut made = 0u64;
-            let result = shape(capacity, 0.01).allocate(limit, || made += 1).map(|lines| lines.len() as u64);
+            let result = shape(capacity, 0.01)
+                .allocate(limit, || {
+                    made += 1;
+                    crate::bits::Line::EMPTY
+                })
+                .map(|lines| lines.len() as u64);
             (result, made)
         };
         let limit = isize::MAX as u64;

@@ -8,7 +8,7 @@
 
 use super::core::{Core, CoreConfig};
 use super::coverage::{Coverage, Exclusivity};
-use crate::filter::{Insert, InsertShared, Membership};
+use crate::filter::{Insert, InsertError, InsertShared, Membership};
 use crate::key::{HasherFingerprint, KeyHash, KeyHasher};
 use crate::loader::Fences;
 use crate::sync::{AtomicBool, AtomicU64, Mutant, Mutex, Ordering, lock, set_mutant};
@@ -50,8 +50,9 @@ impl InsertShared for Word {
 }
 
 impl Insert for Word {
-    fn insert_hash(&mut self, hash: KeyHash) -> bool {
-        self.insert_hash_shared(hash)
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), InsertError> {
+        self.insert_hash_shared(hash);
+        Ok(())
     }
     fn freeze(self: Box<Self>) -> Arc<dyn Membership> {
         Arc::from(self as Box<dyn Membership>)
@@ -131,7 +132,7 @@ impl World {
         let mut base = Box::new(Word(AtomicU64::new(0)));
         let rows = *lock(&self.row);
         if rows {
-            base.insert_hash(KEY);
+            base.insert_hash(KEY).expect("room");
         }
         let (_, _trusted) = self.core.swap(&building, &base.freeze(), u64::from(rows));
     }

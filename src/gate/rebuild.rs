@@ -140,7 +140,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
             return Err(RebuildError::RowsDiffer { reported: scanned.rows, arrived: sink.rows() });
         }
         let (rows, outgrown) = (sink.rows(), sink.outgrown());
-        let (base, samples) = sink.finish();
+        let (base, samples) = sink.finish()?;
         Ok(Draft { published, base: (!outgrown).then_some(base), rows, samples, canaries })
     }
 

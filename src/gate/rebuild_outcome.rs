@@ -1,5 +1,6 @@
 //! [`RebuildOptions`], [`Rebuilt`] and [`RebuildError`]: what a rebuild is allowed, what it did, and why it did not.
 
+use crate::filter::InsertError;
 use crate::key::HasherFingerprint;
 use crate::loader::BoxError;
 use crate::params::ParamError;
@@ -110,6 +111,8 @@ pub enum RebuildError {
     },
     /// The filter could not be made.
     Params(ParamError),
+    /// The filter did not take a key.
+    Insert(InsertError),
 }
 
 impl fmt::Display for RebuildError {
@@ -129,6 +132,7 @@ impl fmt::Display for RebuildError {
             Self::CanaryMissing => f.write_str("a key that the source lately had is not in the finished filter, and is not said to be gone"),
             Self::ForeignHasher { gate, filter } => write!(f, "hasher: the gate's is {gate}, the filter's is {filter}"),
             Self::Params(error) => write!(f, "{error}"),
+            Self::Insert(error) => write!(f, "{error}"),
         }
     }
 }
@@ -138,6 +142,7 @@ impl std::error::Error for RebuildError {
         match self {
             Self::Scan(error) => Some(&**error),
             Self::Params(error) => Some(error),
+            Self::Insert(error) => Some(error),
             _ => None,
         }
     }
@@ -146,5 +151,11 @@ impl std::error::Error for RebuildError {
 impl From<ParamError> for RebuildError {
     fn from(error: ParamError) -> Self {
         Self::Params(error)
+    }
+}
+
+impl From<InsertError> for RebuildError {
+    fn from(error: InsertError) -> Self {
+        Self::Insert(error)
     }
 }

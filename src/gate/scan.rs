@@ -1,6 +1,6 @@
 //! [`KeySource`]: where a rebuild gets every key that exists. [`KeySink`]: where the scan puts them.
 
-use crate::filter::{Insert, Membership};
+use crate::filter::{Insert, InsertError, Membership};
 use crate::key::{Key, KeyHash, KeyHasher};
 use crate::loader::{BoxError, Event, Observer};
 use std::borrow::Borrow;
@@ -69,12 +69,19 @@ const SAMPLES: usize = 1024;
 /// After so many keys the observer hears of it.
 const PROGRESS: u64 = 1 << 16;
 
+/// Hashes that are gathered before they go into the filter together, so that their cache misses overlap.
+const GATHERED: usize = 512;
+
 /// Takes the keys of a scan.
 pub struct KeySink<'a, K> {
     hasher: &'a KeyHasher,
     base: Box<dyn Insert>,
     capacity: u64,
     rows: u64,
+    /// Pushed, and not in the filter yet.
+    gathered: Vec<KeyHash>,
+    /// What the filter said to the first hash that it did not take.
+    failed: Option<InsertError>,
     /// Every `stride`-th key, thinned out whenever there are too many.
     samples: Vec<KeyHash>,
     stride: u64,
@@ -84,7 +91,8 @@ pub struct KeySink<'a, K> {
 
 impl<'a, K> KeySink<'a, K> {
     pub(super) fn new(hasher: &'a KeyHasher, base: Box<dyn Insert>, capacity: u64, observer: Option<&'a dyn Observer>) -> Self {
-        Self { hasher, base, capacity, rows: 0, samples: Vec::new(), stride: 1, observer, keys: PhantomData }
+        let gathered = Vec::with_capacity(GATHERED);
+        Self { hasher, base, capacity, rows: 0, gathered, failed: None, samples: Vec::new(), stride: 1, observer, keys: PhantomData }
     }
 
     fn report(&self, keys: u64) {
@@ -93,9 +101,10 @@ impl<'a, K> KeySink<'a, K> {
         }
     }
 
-    /// Adds a key. Cost: one hash and one line of the filter.
+    /// Adds a key. Cost: one hash and one insert into the filter; some hundred keys go in together.
     ///
-    /// Once there are more keys than the filter was sized for they are only counted, and the scan will be called again, with room for them.
+    /// A key that is pushed twice is in the filter twice, where that matters. Once there are more keys than the filter was sized for they are only
+    /// counted, and the scan will be called again, with room for them.
     pub fn push<Q>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
@@ -105,11 +114,14 @@ impl<'a, K> KeySink<'a, K> {
         if self.rows.is_multiple_of(PROGRESS) {
             self.report(PROGRESS);
         }
-        if self.outgrown() {
+        if self.outgrown() || self.failed.is_some() {
             return;
         }
         let hash = self.hasher.hash(key);
-        self.base.insert_hash(hash);
+        self.gathered.push(hash);
+        if self.gathered.len() == GATHERED {
+            self.insert_gathered();
+        }
         if self.rows.is_multiple_of(self.stride) {
             self.samples.push(hash);
             if self.samples.len() == SAMPLES {
@@ -134,10 +146,19 @@ impl<'a, K> KeySink<'a, K> {
         self.rows > self.capacity
     }
 
+    fn insert_gathered(&mut self) {
+        // One key that is not in the filter is one too many: the build fails.
+        self.failed = self.base.insert_hash_batch(&self.gathered).err();
+        self.gathered.clear();
+    }
+
     /// The filled filter, and the samples.
-    pub(super) fn finish(self) -> (Arc<dyn Membership>, Vec<KeyHash>) {
+    pub(super) fn finish(mut self) -> Result<(Arc<dyn Membership>, Vec<KeyHash>), InsertError> {
         self.report(self.rows % PROGRESS);
-        (self.base.freeze(), self.samples)
+        if self.failed.is_none() {
+            self.insert_gathered();
+        }
+        self.failed.map_or_else(|| Ok((self.base.freeze(), self.samples)), Err)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use absentia::bloom::BloomFactory;
-use absentia::filter::{FilterFactory, Insert, InsertShared, Membership};
+use absentia::filter::{FilterFactory, Insert, InsertError, InsertShared, Membership};
 use absentia::*;
 use bitvec::vec::BitVec;
 use std::sync::Arc;
@@ -75,9 +75,9 @@ membership!(Base);
 membership!(Frozen);
 
 impl Insert for Base {
-    fn insert_hash(&mut self, hash: KeyHash) -> bool {
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), InsertError> {
         self.2 += 1;
-        if self.1 == Lie::Forgets && self.2.is_multiple_of(10) { false } else { self.0.insert_hash(hash) }
+        if self.1 == Lie::Forgets && self.2.is_multiple_of(10) { Ok(()) } else { self.0.insert_hash(hash) }
     }
     fn freeze(self: Box<Self>) -> Arc<dyn Membership> {
         Arc::new(Frozen(self.0.freeze(), self.1))

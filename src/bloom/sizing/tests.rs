@@ -1,8 +1,7 @@
 //! The sizing rules against an independent evaluation, exact arithmetic, and the published figures.
 
-use super::exact::ROUNDING;
-use super::solve::usual_k;
 use super::*;
+use crate::rate::{ROUNDING, usual_k};
 
 const RATES: [f64; 13] = [0.999, 0.9, 0.5, 0.3, 0.1, 1e-2, 1e-3, TWO_LINES_FROM, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
 const SIZES: [u64; 13] = [0, 1, 2, 7, 50, 51, 52, 53, 100, 1000, 12_345, 1_000_000, 1 << 33];

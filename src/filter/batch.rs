@@ -14,14 +14,14 @@ const WORD: usize = usize::BITS as usize;
 const CHUNK: usize = 8 * WORD;
 
 /// One bit a hash, which `ask` writes word by word.
-pub(super) fn answers(hashes: &[KeyHash], ask: impl FnOnce(&[KeyHash], &mut [usize])) -> BitVec {
+pub(crate) fn answers(hashes: &[KeyHash], ask: impl FnOnce(&[KeyHash], &mut [usize])) -> BitVec {
     let mut words = vec![0; hashes.len().div_ceil(WORD)];
     ask(hashes, &mut words);
     bits(words, hashes.len())
 }
 
 /// The same for keys. The hasher comes by value, so that nothing can change it in the loop.
-pub(super) fn key_answers<K: Key>(hasher: KeyHasher, keys: &[K], mut ask: impl FnMut(&[KeyHash], &mut [usize])) -> BitVec {
+pub(crate) fn key_answers<K: Key>(hasher: KeyHasher, keys: &[K], mut ask: impl FnMut(&[KeyHash], &mut [usize])) -> BitVec {
     let mut words = vec![0; keys.len().div_ceil(WORD)];
     let mut hashes = [KeyHash::from_parts(0, 0); CHUNK];
     for (keys, words) in keys.chunks(CHUNK).zip(words.chunks_mut(CHUNK / WORD)) {
@@ -40,7 +40,7 @@ fn bits(words: Vec<usize>, count: usize) -> BitVec {
 }
 
 /// Every hash of an iterator, handed on some hundred at a time with room for the answers.
-pub(super) fn in_chunks(hashes: impl IntoIterator<Item = KeyHash>, mut take: impl FnMut(&[KeyHash], &mut [usize])) {
+pub(crate) fn in_chunks(hashes: impl IntoIterator<Item = KeyHash>, mut take: impl FnMut(&[KeyHash], &mut [usize])) {
     let (mut taken, mut answers) = ([KeyHash::from_parts(0, 0); CHUNK], [0; CHUNK / WORD]);
     let mut hashes = hashes.into_iter();
     loop {

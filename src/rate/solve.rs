@@ -1,16 +1,15 @@
-//! The searches over [`line_fpr`], each for a table of one line a key: the least lines at a rate, and the best `k` of given lines.
+//! The searches over [`Places::rate`], each for a table of one line a key: the least lines at a rate, and the best `k` of given lines.
 //!
 //! A filter of two lines a key is two such tables with the same plan, asked one after the other. The rate `p` of both is the rate `√p` of each, so
 //! the least lines at `√p`, twice, are the least even number of lines at `p`.
 
-use super::exact::{ROUNDING, line_fpr};
-use crate::bits::LINE_BITS;
+use super::exact::{Places, ROUNDING};
 use crate::kernel::MAX_HASHES;
 use std::f64::consts::LN_2;
 
 /// The best `k` of large tables at rate `p`, within one. At the lower rates it falls behind the textbook's log2(1/p), since more positions fill the
 /// full lines first; the two numbers are a fit to the solutions from 0.6 to 1e-8, which meets all but those closest to a step.
-pub(super) fn usual_k(p: f64) -> u32 {
+pub(crate) fn usual_k(p: f64) -> u32 {
     let textbook = -p.log2();
     ((textbook * (1.04 - 0.0115 * textbook)).round() as u32).clamp(1, MAX_HASHES)
 }
@@ -20,12 +19,12 @@ pub(super) fn usual_k(p: f64) -> u32 {
 ///
 /// What keeps clear of [`ROUNDING`] here is the rate of one line. With `r + ROUNDING ≤ √p` the true rate of two is at most `(r + ROUNDING)² ≤ p`:
 /// a margin of about `2·√p·ROUNDING`, 2e-15 at 1e-8, where rounding in the root and in the square comes to some 1e-24.
-pub(super) fn least_lines(n: u64, p: f64) -> (u64, u32) {
-    let fits = |lines, k| line_fpr(n, lines, k) + ROUNDING <= p;
+pub(crate) fn least_lines(places: &Places, n: u64, p: f64) -> (u64, u32) {
+    let fits = |lines, k| places.rate(n, lines, k) + ROUNDING <= p;
     let usual = usual_k(p);
 
     // Enough lines for the usual k: the textbook's, and half as many again until it fits.
-    let mut best = ((n as f64 / LINE_BITS as f64 * -p.log2() / LN_2) as u64).max(1);
+    let mut best = ((n as f64 / places.count() * -p.log2() / LN_2) as u64).max(1);
     while !fits(best, usual) {
         best += best.div_ceil(2);
     }
@@ -49,12 +48,12 @@ pub(super) fn least_lines(n: u64, p: f64) -> (u64, u32) {
 }
 
 /// The `k` of the lowest rate in `lines` lines, up to `most`; the fewest positions among equals. No keys count as one, since no keys have no rate.
-pub(super) fn best_k(n: u64, lines: u64, most: u32) -> u32 {
-    let rate = |k: &u32| distinguishable(line_fpr(n.max(1), lines, *k));
+pub(crate) fn best_k(places: &Places, n: u64, lines: u64, most: u32) -> u32 {
+    let rate = |k: &u32| distinguishable(places.rate(n.max(1), lines, *k));
     (1..=most.clamp(1, MAX_HASHES)).min_by(|a, b| rate(a).total_cmp(&rate(b))).expect("1 is in the range")
 }
 
 /// Rates below [`ROUNDING`] are equal: what tells them apart is noise, which differs from platform to platform and must not choose a layout.
-pub(super) fn distinguishable(rate: f64) -> f64 {
+pub(crate) fn distinguishable(rate: f64) -> f64 {
     rate.max(ROUNDING)
 }

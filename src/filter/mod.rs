@@ -1,7 +1,15 @@
-//! The vocabulary of filters: [`Membership`] asks, [`Insert`] adds through `&mut`, [`InsertShared`] adds through `&`, [`FilterFactory`] makes.
+//! The vocabulary of filters: [`Membership`] asks, [`Insert`] and [`Remove`] change through `&mut`, [`InsertShared`] and [`RemoveShared`] through `&`,
+//! [`FilterFactory`] makes.
 //!
 //! All of it speaks [`KeyHash`], so that a key is hashed once however many filters it meets, and all of it is dyn-compatible, so that the gate
 //! holds any filter kind. A new kind joins by implementing these; the gate does not change.
+
+pub(crate) mod batch;
+mod combine;
+mod error;
+
+pub use combine::CombineError;
+pub use error::InsertError;
 
 use crate::key::{HasherFingerprint, KeyHash};
 use crate::params::{Capacity, Fpr, ParamError};
@@ -37,15 +45,49 @@ pub trait Membership: fmt::Debug + Send + Sync {
 
     /// Bytes of filter memory.
     fn memory_bytes(&self) -> u64;
+
+    /// Itself, where a copy of a hash can be taken out while others ask. None where it cannot, as of a Bloom filter.
+    fn remover(&self) -> Option<&dyn RemoveShared> {
+        None
+    }
 }
 
 /// A filter that takes keys through `&mut self`.
 pub trait Insert: Membership {
-    /// Adds `hash`; true where it was new (a false positive hears "not new"). From here on `contains_hash(hash)` is true.
-    fn insert_hash(&mut self, hash: KeyHash) -> bool;
+    /// Adds one copy of `hash`, also where one is there already or seems to be. From here on `contains_hash(hash)` is true.
+    ///
+    /// A kind that can remove counts copies: it must not skip one because [`contains_hash`](Membership::contains_hash) is true, since that may be the
+    /// copy of another key, whose removal would then take both.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertError`] where the filter has no room for the copy, which then is not in it; everything that was accepted before still is.
+    fn insert_hash(&mut self, hash: KeyHash) -> Result<(), InsertError>;
+
+    /// [`insert_hash`](Self::insert_hash) for every hash, in order. Kinds override it where a group is faster than one by one.
+    ///
+    /// # Errors
+    ///
+    /// The first that there is. The hashes before that one are in the filter, it and those after it are not.
+    fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), InsertError> {
+        hashes.iter().try_for_each(|&hash| self.insert_hash(hash))
+    }
 
     /// Gives up the right to insert. The result is what readers share.
     fn freeze(self: Box<Self>) -> Arc<dyn Membership>;
+}
+
+/// A filter from which copies can be taken out through `&mut self`.
+pub trait Remove: Membership {
+    /// Takes one copy of `hash` out; true where one was there. **Of a hash that was never inserted it may take the copy of another one, which is then
+    /// denied.**
+    fn remove_hash(&mut self, hash: KeyHash) -> bool;
+}
+
+/// A filter from which copies can be taken out while others ask.
+pub trait RemoveShared: Membership {
+    /// [`Remove::remove_hash`] through `&self`. Hashes of which a copy stays are found throughout.
+    fn remove_hash_shared(&self, hash: KeyHash) -> bool;
 }
 
 /// A filter that takes keys through `&self`, from many threads at once, while others read.
