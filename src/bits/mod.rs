@@ -1,9 +1,10 @@
-//! Bits without meaning: 512-bit lines, plain and shared, and the way from a hash to a place among `n`.
+//! Bits without meaning: 512-bit lines, plain, shared and of counters, and the way from a hash to a place among `n`.
 //!
 //! Nothing here knows what a key, a filter or a rate is.
 
 mod block;
 mod memory;
+pub(crate) mod nibbles;
 mod range;
 
 #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]

@@ -3,8 +3,8 @@
 //! Setters take what they are given; the `build` methods decide. Filters that know no hasher come from `factory.rs`.
 
 use super::classic::ClassicBloom;
-use super::sizing::{Classical, LinePlan, LinesPerKey, classical, plan_memory};
-use super::{AtomicBlockedBloom, BlockedBloom, Kernel, Sizing, shape::Shape};
+use super::sizing::{Classical, LinePlan, LinesPerKey, Unit, classical};
+use super::{AtomicBlockedBloom, BlockedBloom, CountingBloom, Kernel, Sizing, shape::Shape};
 use crate::bits::LINE_BYTES;
 #[cfg(feature = "rayon")]
 use crate::bits::Line;
@@ -15,7 +15,7 @@ use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 /// else is said. A capacity must be said, or the keys given to [`build_from`](Self::build_from).
 ///
 /// What it is finished with decides the kind: [`build`](Self::build) gives a [`BlockedBloom`], [`build_atomic`](Self::build_atomic) an
-/// [`AtomicBlockedBloom`], [`build_classic`](Self::build_classic) a [`ClassicBloom`].
+/// [`AtomicBlockedBloom`], [`build_classic`](Self::build_classic) a [`ClassicBloom`], [`build_counting`](Self::build_counting) a [`CountingBloom`].
 ///
 /// ```
 /// use absentia::{BlockedBloom, KeyHasher, ParamError};
@@ -130,7 +130,7 @@ impl BloomBuilder {
     /// allocated.
     pub fn build(self) -> Result<BlockedBloom, ParamError> {
         let hasher = self.checked_hasher()?;
-        BlockedBloom::with_shape(self.shape(hasher.fingerprint())?, self.memory_limit, hasher)
+        BlockedBloom::with_shape(self.shape(Unit::Bit, hasher.fingerprint())?, self.memory_limit, hasher)
     }
 
     /// The filter for many writers.
@@ -140,7 +140,17 @@ impl BloomBuilder {
     /// As for [`build`](Self::build).
     pub fn build_atomic(self) -> Result<AtomicBlockedBloom, ParamError> {
         let hasher = self.checked_hasher()?;
-        AtomicBlockedBloom::with_shape(self.shape(hasher.fingerprint())?, self.memory_limit, hasher)
+        AtomicBlockedBloom::with_shape(self.shape(Unit::Bit, hasher.fingerprint())?, self.memory_limit, hasher)
+    }
+
+    /// The filter of counters, from which keys can be removed. Everything means the same there; at one rate it takes four times the memory and more.
+    ///
+    /// # Errors
+    ///
+    /// As for [`build`](Self::build).
+    pub fn build_counting(self) -> Result<CountingBloom, ParamError> {
+        let hasher = self.checked_hasher()?;
+        CountingBloom::with_shape(self.shape(Unit::Counter, hasher.fingerprint())?, self.memory_limit, hasher)
     }
 
     /// The textbook filter, whose bits may be anywhere. Sizing rule, lines a key and kernel are not choices there.
@@ -216,7 +226,7 @@ impl BloomBuilder {
         if self.memory.is_some() {
             return Ok(());
         }
-        let needed = self.planned(Capacity::new(keys), Fpr::new(self.fpr)?).lines.saturating_mul(LINE_BYTES as u64);
+        let needed = self.planned(Unit::Bit, Capacity::new(keys), Fpr::new(self.fpr)?).lines.saturating_mul(LINE_BYTES as u64);
         let limit = self.memory_limit;
         if needed > limit { Err(ParamError::TooLarge { needed, limit }) } else { Ok(()) }
     }
@@ -251,7 +261,7 @@ impl BloomBuilder {
     fn empty_par(self) -> Result<BlockedBloom, ParamError> {
         use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
         let hasher = self.checked_hasher()?;
-        let shape = self.shape(hasher.fingerprint())?;
+        let shape = self.shape(Unit::Bit, hasher.fingerprint())?;
         let mut lines = shape.reserve(self.memory_limit)?;
         (0..shape.plan.lines as usize).into_par_iter().map(|_| Line::EMPTY).collect_into_vec(&mut lines);
         Ok(BlockedBloom::from_parts(shape, lines, hasher))
@@ -263,35 +273,34 @@ impl BloomBuilder {
         self.hasher.map_or_else(KeyHasher::random, Ok)
     }
 
-    fn shape(&self, hasher: HasherFingerprint) -> Result<Shape, ParamError> {
+    fn shape(&self, unit: Unit, hasher: HasherFingerprint) -> Result<Shape, ParamError> {
         let (capacity, fpr) = (Capacity::new(self.capacity.ok_or(ParamError::NoCapacity)?), Fpr::new(self.fpr)?);
         let plan = match self.memory {
-            None => self.planned(capacity, fpr),
-            Some(given) => self.planned_in(given, capacity)?,
+            None => self.planned(unit, capacity, fpr),
+            Some(given) => self.planned_in(unit, given, capacity)?,
         };
         let promised = if self.memory.is_some() { plan.predicted_fpr } else { fpr.value() };
         Ok(Shape::new(capacity, promised, plan, self.kernel.unwrap_or_else(Kernel::best), hasher))
     }
 
-    fn planned(&self, capacity: Capacity, fpr: Fpr) -> LinePlan {
-        let mut plan = self.sizing.plan_lines(capacity, fpr, self.lines_per_key);
-        if self.foldable > 0 {
-            plan.lines = rounded_up(plan.lines, self.unit(plan.lines_per_key));
-            plan.predicted_fpr = plan.fpr_with(capacity.get());
+    fn planned(&self, unit: Unit, capacity: Capacity, fpr: Fpr) -> LinePlan {
+        let plan = unit.plan(self.sizing, capacity, fpr, self.lines_per_key);
+        if self.foldable == 0 {
+            return plan;
         }
-        plan
+        unit.with_lines(plan, rounded_up(plan.lines, self.unit(plan.lines_per_key)), capacity)
     }
 
-    fn planned_in(&self, given: u64, capacity: Capacity) -> Result<LinePlan, ParamError> {
+    fn planned_in(&self, of: Unit, given: u64, capacity: Capacity) -> Result<LinePlan, ParamError> {
         let unit = |parts| self.unit(parts).saturating_mul(LINE_BYTES as u64);
         // Rounded down first, so that the positions are the best for what is left.
-        let one = || plan_memory(given - given % unit(1), capacity, LinesPerKey::One);
-        let two = || plan_memory(given - given % unit(2), capacity, LinesPerKey::Two);
+        let one = || of.plan_memory(given - given % unit(1), capacity, LinesPerKey::One);
+        let two = || of.plan_memory(given - given % unit(2), capacity, LinesPerKey::Two);
         let (plan, least) = match self.lines_per_key {
             LinesPerKey::One => (one(), unit(1)),
             LinesPerKey::Two => (two(), unit(2)),
             LinesPerKey::Auto => {
-                let best = plan_memory(given, capacity, LinesPerKey::Auto).filter(|plan| plan.lines_per_key == 2);
+                let best = of.plan_memory(given, capacity, LinesPerKey::Auto).filter(|plan| plan.lines_per_key == 2);
                 // Where two lines a key would not fold so often, one may.
                 (best.and_then(|_| two()).or_else(one), unit(1))
             }

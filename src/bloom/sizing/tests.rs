@@ -25,10 +25,14 @@ fn close(a: f64, b: f64, relative: f64) -> bool {
 /// The same rate as a sum of positive terms, which cannot cancel: over the number of keys in the line (binomial) and the number of bits that they
 /// have set (one throw after the other), the chance that `k` more throws all hit set bits.
 fn rate_by_occupancy(n: u64, lines: u64, k: u32) -> f64 {
-    const B: f64 = LINE_BITS as f64;
+    rate_by_occupancy_of(LINE_BITS, n, lines, k)
+}
+
+fn rate_by_occupancy_of(places: usize, n: u64, lines: u64, k: u32) -> f64 {
+    let b = places as f64;
     let lambda = n as f64 / lines as f64;
     let most = n.min((lambda + 12.0 * lambda.sqrt() + 40.0) as u64);
-    let mut occupancy = vec![0.0; LINE_BITS + 1];
+    let mut occupancy = vec![0.0; places + 1];
     occupancy[0] = 1.0;
     let mut load = (n as f64 * (-1.0 / lines as f64).ln_1p()).exp();
     let mut rate = 0.0;
@@ -36,11 +40,11 @@ fn rate_by_occupancy(n: u64, lines: u64, k: u32) -> f64 {
         if lines == 1 {
             load = f64::from(u8::from(keys == n));
         }
-        rate += load * occupancy.iter().enumerate().map(|(set, chance)| chance * (set as f64 / B).powi(k as i32)).sum::<f64>();
+        rate += load * occupancy.iter().enumerate().map(|(set, chance)| chance * (set as f64 / b).powi(k as i32)).sum::<f64>();
         load *= (n - keys) as f64 / (keys + 1) as f64 / (lines as f64 - 1.0);
         for _ in 0..k {
-            for set in (1..=LINE_BITS).rev() {
-                occupancy[set] = occupancy[set] * (set as f64 / B) + occupancy[set - 1] * ((B - (set - 1) as f64) / B);
+            for set in (1..=places).rev() {
+                occupancy[set] = occupancy[set] * (set as f64 / b) + occupancy[set - 1] * ((b - (set - 1) as f64) / b);
             }
             occupancy[0] = 0.0;
         }
@@ -70,6 +74,78 @@ fn closed_form_agrees_with_exact_arithmetic_where_it_cancels_most() {
 }
 
 const EXACT: [(u64, f64); 3] = [(758_301, 9.999_470_022_16e-7), (983_262, 9.999_724_518_42e-8), (1_276_855, 9.997_114_780_21e-9)];
+
+/// The same two checks for lines of 128 counters, which hold fewer keys each: the bound on the rounding error is theirs as well.
+#[test]
+fn closed_form_of_counters_agrees_with_positive_terms_and_with_exact_arithmetic() {
+    let plan = |lines, lines_per_key: u32, k| CounterPlan { lines, lines_per_key, k: k * lines_per_key, predicted_fpr: 0.0 };
+    for (n, lines, k) in
+        [(1, 1, 1), (12, 1, 6), (80, 25, 16), (1000, 85, 6), (1000, 149, 8), (300, 3, 1), (40_000, 9670, 10), (40_000, 61_300, 16), (9, 5, 16)]
+    {
+        let (closed, direct) = (plan(lines, 1, k).fpr_with(n), rate_by_occupancy_of(COUNTERS, n, lines, k));
+        assert!((closed - direct).abs() < ROUNDING && close(closed, direct, 2e-3), "{n} {lines} {k}: {closed:e}, {direct:e}");
+        let two = plan(2 * lines, 2, k).fpr_with(n);
+        assert!((two - direct * direct).abs() < 2.0 * direct * ROUNDING + 1e-15, "{n} {lines} {k}: {two:e}, {direct:e} squared");
+    }
+    // 80 digits of the closed form gave the right-hand sides.
+    for (lines, exact) in [
+        (1_500_000, 2.569_080_846_239_9e-3),
+        (2_000_000, 5.347_803_789_961_8e-4),
+        (3_000_000, 5.501_266_475_562_5e-5),
+        (6_000_000, 1.181_535_091_665_9e-6),
+        (12_000_000, 3.265_761_383_558_0e-8),
+    ] {
+        let rate = plan(lines, 1, 16).fpr_with(10_000_000);
+        assert!((rate - exact).abs() < ROUNDING / 4.0, "{lines}: {rate:e}, {exact:e}");
+    }
+}
+
+/// Bits a key, positions, and the textbook size's rate and positions, in one line and in two.
+#[test]
+fn counter_sizes_are_as_documented() {
+    for (p, one, k_in_one, two, k_in_two) in
+        [(1e-2, 43.4, 6, 39.4, 6), (1e-3, 76.0, 8, 61.6, 10), (3e-4, 98.6, 9, 74.3, 10), (1e-4, 123.8, 10, 86.8, 12), (1e-6, 308.5, 13, 152.1, 16)]
+    {
+        for (lines, bits_per_key, k) in [(LinesPerKey::One, one, k_in_one), (LinesPerKey::Two, two, k_in_two)] {
+            let plan = Sizing::Guaranteed.plan_counters(Capacity::new(10_000_000), Fpr::new(p).unwrap(), lines);
+            let bits = plan.lines as f64 * 512.0 / 1e7;
+            assert!((bits - bits_per_key).abs() < 0.051 && plan.k == k, "{p} {lines:?}: {bits} bits, k {}", plan.k);
+        }
+    }
+    for (p, one, two) in [(1e-2, 1.56e-2, 1.12e-2), (1e-3, 3.34e-3, 1.50e-3), (1e-4, 9.6e-4, 2.44e-4), (1e-6, 1.44e-4, 1.11e-5)] {
+        for (lines, parts, rate) in [(LinesPerKey::One, 1, one), (LinesPerKey::Two, 2, two)] {
+            let plan = Sizing::Classical.plan_counters(Capacity::new(1_000_000), Fpr::new(p).unwrap(), lines);
+            assert_eq!(plan.lines, textbook(1_000_000, p).bits.div_ceil(128 * parts) * parts);
+            assert!(close(plan.predicted_fpr, rate, 0.01), "{p}: {plan:?}");
+        }
+    }
+}
+
+#[test]
+fn counter_plan_keeps_the_rate_and_has_no_line_to_spare() {
+    for (n, p, lines, parts) in SIZES.iter().flat_map(|&n| RATES.map(|p| [(n, p, LinesPerKey::One, 1), (n, p, LinesPerKey::Two, 2)])).flatten() {
+        let (capacity, fpr) = (Capacity::new(n), Fpr::new(p).unwrap());
+        let plan = Sizing::Guaranteed.plan_counters(capacity, fpr, lines);
+        assert!(plan.predicted_fpr <= p && plan.lines_per_key == parts && plan.predicted_fpr == plan.fpr_with(n), "{n} {p}: {plan:?}");
+        assert!(plan.lines > 0 && plan.lines.is_multiple_of(parts.into()) && (1..=16 * parts).contains(&plan.k), "{n} {p}: {plan:?}");
+        let auto = if p <= TWO_LINES_FROM { LinesPerKey::Two } else { LinesPerKey::One };
+        assert_eq!(Sizing::Guaranteed.plan_counters(capacity, fpr, LinesPerKey::Auto), Sizing::Guaranteed.plan_counters(capacity, fpr, auto));
+        if plan.lines > u64::from(parts) {
+            for k in 1..=16 {
+                let less = CounterPlan { lines: plan.lines - u64::from(parts), k: k * parts, ..plan };
+                let margin = f64::from(parts) * p.powf(1.0 - 1.0 / f64::from(parts)) * ROUNDING;
+                assert!(less.fpr_with(n) > p - 1.01 * margin, "{n} {p}: {less:?} does");
+            }
+        }
+    }
+    // Fields are public, and anything may be in them.
+    let odd = CounterPlan { lines: 0, lines_per_key: u32::MAX, k: u32::MAX, predicted_fpr: f64::NAN };
+    assert!(odd.fpr_with(u64::MAX) == 1.0 && odd.fpr_with(0) == 0.0);
+    for p in [0.9, 0.01, 1e-8] {
+        let full = Sizing::Guaranteed.plan_counters(Capacity::new(u64::MAX), Fpr::new(p).unwrap(), LinesPerKey::Auto);
+        assert!(full.predicted_fpr <= p && full.lines > 1 << 51, "{full:?}");
+    }
+}
 
 /// The whole table thrown, both parts of it, so that the product is put to the test and not only its factors. 40,000 tables; of each the exact share
 /// of false positives among all questions, so that one table says more than one question. The bound is 6 standard errors of the mean: a false alarm
