@@ -87,6 +87,15 @@ pub enum ParamError {
         /// The least that would do.
         needed: u64,
     },
+    /// The width of fingerprints is out of range.
+    FingerprintBits {
+        /// Bits that were asked for.
+        requested: u32,
+        /// The fewest that are accepted.
+        smallest: u32,
+        /// The most that are accepted.
+        largest: u32,
+    },
     /// The allocator refused.
     OutOfMemory {
         /// Bytes that were asked for.
@@ -94,6 +103,15 @@ pub enum ParamError {
     },
     /// No random seed could be had from the operating system.
     NoEntropy,
+    /// A filter that forgets by windows of time cannot have so many of them, or none.
+    Windows {
+        /// The number that was asked for; 0 where none was.
+        requested: u32,
+        /// The largest that is accepted; the smallest is 1.
+        largest: u32,
+    },
+    /// A window of time would last no time.
+    ZeroDuration,
 }
 
 impl fmt::Display for ParamError {
@@ -104,8 +122,13 @@ impl fmt::Display for ParamError {
             Self::TooLarge { needed, limit } => write!(f, "filter memory: needs {needed} bytes, the limit is {limit}"),
             Self::NoCapacity => f.write_str("capacity: none was given"),
             Self::MemoryTooSmall { given, needed } => write!(f, "filter memory: given {given} bytes, at least {needed} are needed"),
+            Self::FingerprintBits { requested, smallest, largest } => {
+                write!(f, "fingerprint: asked for {requested} bits, must be {smallest} to {largest}")
+            }
             Self::OutOfMemory { needed } => write!(f, "filter memory: the allocator refused {needed} bytes"),
             Self::NoEntropy => f.write_str("hash seed: the operating system gave no random bytes"),
+            Self::Windows { requested, largest } => write!(f, "windows: asked for {requested}, must be 1 to {largest}"),
+            Self::ZeroDuration => f.write_str("duration of a window: is zero"),
         }
     }
 }

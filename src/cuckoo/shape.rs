@@ -1,0 +1,66 @@
+//! [`Shape`]: everything about a filter but its fingerprints, and what follows from it. The plain and the atomic filter have one each.
+
+use super::bucket::SLOTS;
+use super::geometry::Geometry;
+use super::sizing::{CuckooPlan, false_positive_rate, plan_width};
+use crate::key::HasherFingerprint;
+use crate::params::{Capacity, ParamError};
+use std::fmt;
+
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) capacity: u64,
+    /// The rate that was asked for; the predicted one where the width was given instead.
+    fpr: f64,
+    pub(super) plan: CuckooPlan,
+    pub(super) geometry: Geometry,
+    pub(super) hasher: HasherFingerprint,
+}
+
+impl Shape {
+    /// # Errors
+    ///
+    /// Where the buckets are more than can be counted here, and so more than there is memory for.
+    pub(super) fn new(capacity: Capacity, fpr: f64, plan: CuckooPlan, limit: u64, hasher: HasherFingerprint) -> Result<Self, ParamError> {
+        let buckets = usize::try_from(plan.buckets).map_err(|_| ParamError::TooLarge { needed: plan.memory_bytes(), limit })?;
+        let geometry = Geometry::new(buckets, plan.width);
+        Ok(Self { capacity: capacity.get(), fpr, plan, geometry, hasher })
+    }
+
+    /// The shape for another number of keys, with fingerprints of the same width.
+    pub(super) fn for_capacity(&self, capacity: Capacity, limit: u64) -> Result<Self, ParamError> {
+        Self::new(capacity, self.fpr, plan_width(capacity, self.plan.width), limit, self.hasher)
+    }
+
+    pub(super) fn slots(&self) -> u64 {
+        self.plan.buckets * SLOTS as u64
+    }
+
+    pub(super) fn load_factor(&self, len: u64) -> f64 {
+        len as f64 / self.slots() as f64
+    }
+
+    pub(super) fn estimated_fpr(&self, len: u64) -> f64 {
+        false_positive_rate(self.plan.width, self.load_factor(len))
+    }
+
+    /// More keys than it was sized for, or a rate above the promised one.
+    pub(super) fn is_saturated(&self, len: u64) -> bool {
+        len > self.capacity || self.estimated_fpr(len) > self.fpr.max(self.plan.predicted_fpr)
+    }
+
+    pub(super) fn per_key(&self, bits: u64) -> f64 {
+        bits as f64 / self.capacity.max(1) as f64
+    }
+
+    /// Kind, bits, width and load; never the fingerprints or the secret.
+    pub(super) fn debug(&self, f: &mut fmt::Formatter<'_>, kind: &str, bits: u64, len: u64) -> fmt::Result {
+        f.debug_struct(kind)
+            .field("capacity", &self.capacity)
+            .field("len", &len)
+            .field("bits", &bits)
+            .field("fingerprint_bits", &self.plan.width)
+            .field("load", &format_args!("{:.4}", self.load_factor(len)))
+            .finish()
+    }
+}

@@ -1,0 +1,117 @@
+//! How wide fingerprints are and how many buckets there are: from capacity and rate to a [`CuckooPlan`].
+//!
+//! A question compares one fingerprint with the up to eight in two buckets, so with a share `α` of the slots taken a stranger is claimed at the rate
+//!
+//! ```text
+//! 1 − (1 − α/(2^f − 1))^8        about 8·α/2^f
+//! ```
+//!
+//! and each halving of the rate costs one bit a key.
+
+use super::bucket::{SLOTS, bytes_of};
+use super::slots::slot_bits;
+use crate::params::{Capacity, Fpr};
+
+/// The narrowest fingerprint: below, too many keys of a large filter have the same two buckets.
+pub const MIN_WIDTH: u32 = 7;
+/// The widest.
+pub const MAX_WIDTH: u32 = 32;
+
+/// A size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CuckooPlan {
+    /// Buckets of four slots: an even number, at least 2.
+    pub buckets: u64,
+    /// Bits of a fingerprint, 7 to 32.
+    pub width: u32,
+    /// The rate with as many keys as the capacity.
+    pub predicted_fpr: f64,
+}
+
+impl CuckooPlan {
+    /// Bytes of memory; `u64::MAX` where that is more.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        bytes_of(self.buckets, self.width)
+    }
+}
+
+/// The rate at which strangers are claimed where a share `load` of all slots is taken by fingerprints of `width` bits.
+#[must_use]
+pub fn false_positive_rate(width: u32, load: f64) -> f64 {
+    let values = ((1u64 << width.clamp(MIN_WIDTH, MAX_WIDTH)) - 1) as f64;
+    -(8.0 * (-load.clamp(0.0, 1.0) / values).ln_1p()).exp_m1()
+}
+
+/// The share of slots that keys may take in a large filter. Two buckets of four would take 0.98 of independent fingerprints, and 0.97 was reached with
+/// 127 of them (f = 7); the rest keeps inserts fast, and away from chance.
+const LOAD: f64 = 0.95;
+
+/// Slots more than that below [`LARGE`] keys, where chance decides: see the table at the head.
+const SLACK: f64 = 16.0;
+
+/// From so many keys on a load of [`LOAD`] alone is safe.
+const LARGE: u64 = 1 << 13;
+
+/// The even number of buckets that `capacity` distinct keys take.
+fn buckets_for(capacity: u64) -> u64 {
+    // Two buckets are both of every key's, so that eight keys always fit.
+    if capacity <= 2 * SLOTS as u64 {
+        return 2;
+    }
+    let slots = capacity as f64 / LOAD + if capacity < LARGE { SLACK } else { 0.0 };
+    even((slots / SLOTS as f64).ceil() as u64)
+}
+
+/// The even number of buckets in which `capacity` distinct keys find a slot without moving any.
+fn buckets_shared(capacity: u64) -> u64 {
+    if capacity <= 2 * SLOTS as u64 {
+        return 2;
+    }
+    let slots = capacity.saturating_mul(if capacity < 1 << 22 { 4 } else { 5 });
+    even(slots.div_ceil(SLOTS as u64))
+}
+
+const fn even(buckets: u64) -> u64 {
+    buckets.saturating_add(buckets % 2)
+}
+
+/// The size for `capacity` distinct keys at rate `fpr`: the narrowest fingerprint that keeps it, at the load that so many keys come to.
+#[must_use]
+pub fn plan(capacity: Capacity, fpr: Fpr) -> CuckooPlan {
+    of_rate(capacity, buckets_for(capacity.get()), fpr)
+}
+
+/// The size for `capacity` distinct keys with fingerprints of `width` bits, taken into 7 to 32.
+#[must_use]
+pub fn plan_width(capacity: Capacity, width: u32) -> CuckooPlan {
+    of_width(capacity, buckets_for(capacity.get()), width)
+}
+
+/// The size of an [`AtomicCuckoo`](super::AtomicCuckoo) that takes `capacity` distinct keys one by one, which moves nothing to make room.
+#[must_use]
+pub fn plan_shared(capacity: Capacity, fpr: Fpr) -> CuckooPlan {
+    let plan = of_rate(capacity, buckets_shared(capacity.get()), fpr);
+    // What fills a slot costs nothing.
+    plan_shared_width(capacity, slot_bits(plan.width))
+}
+
+/// The same with fingerprints of `width` bits, taken into 7 to 32.
+#[must_use]
+pub fn plan_shared_width(capacity: Capacity, width: u32) -> CuckooPlan {
+    of_width(capacity, buckets_shared(capacity.get()), width)
+}
+
+fn of_rate(capacity: Capacity, buckets: u64, fpr: Fpr) -> CuckooPlan {
+    let rate = |width| false_positive_rate(width, load(capacity, buckets));
+    of_width(capacity, buckets, (MIN_WIDTH..MAX_WIDTH).find(|&width| rate(width) <= fpr.value()).unwrap_or(MAX_WIDTH))
+}
+
+fn of_width(capacity: Capacity, buckets: u64, width: u32) -> CuckooPlan {
+    let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
+    CuckooPlan { buckets, width, predicted_fpr: false_positive_rate(width, load(capacity, buckets)) }
+}
+
+fn load(capacity: Capacity, buckets: u64) -> f64 {
+    capacity.get() as f64 / (buckets as f64 * SLOTS as f64)
+}
