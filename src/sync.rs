@@ -8,42 +8,41 @@
 #[cfg(all(feature = "gate", not(absentia_loom)))]
 pub(crate) use std::sync::atomic::AtomicBool;
 #[cfg(not(absentia_loom))]
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
-#[cfg(all(any(feature = "gate", feature = "rayon"), not(absentia_loom)))]
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(absentia_loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(all(feature = "gate", absentia_loom))]
 pub(crate) use loom::sync::atomic::AtomicBool;
 #[cfg(absentia_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(all(any(feature = "gate", feature = "rayon"), absentia_loom))]
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(absentia_loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 
 #[cfg(feature = "gate")]
-pub(crate) use gate::{Swap, try_lock};
+pub(crate) use gate::Swap;
+use std::sync::TryLockError;
 
 /// Locks, and goes on after a poisoning: what a panicking `Clone` or `Eq` of a user's key leaves behind is a structure that is still consistent,
 /// because every critical section here changes its structure in one step.
-#[cfg(any(feature = "gate", feature = "rayon"))]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// `lock`, where nobody else holds it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 #[cfg(feature = "gate")]
 mod gate {
     #[cfg(absentia_loom)]
-    use super::lock;
-    use super::{Mutex, MutexGuard};
-    use std::sync::{Arc, TryLockError};
-
-    /// `lock`, where nobody else holds it.
-    pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-        match mutex.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
+    use super::{Mutex, lock};
+    use std::sync::Arc;
 
     /// A shared value that readers load without waiting and writers replace as a whole.
     ///
@@ -158,6 +157,20 @@ mod hooks {
         ReadyInOldEpoch,
         /// A scan restores trust although it may lag behind what was written unannounced.
         LagForgotten,
+        /// Retire: a delete whose outcome is unknown is taken for one of the last row.
+        RetireUnconfirmed,
+        /// Retire: any delete is taken for one of the last row.
+        RetireNotLast,
+        /// Retire: the copy is taken from whichever generation serves after the COMMIT.
+        RetireReloads,
+        /// Retire: also from a generation that was not trusted all along.
+        RetireUntrusted,
+        /// Retire: also where others create unannounced.
+        RetireAdvisory,
+        /// Retire: also where the delta claims the key.
+        RetireDeltaIgnored,
+        /// Retire: also where another write of the fence is, or was, under way.
+        RetireOtherWrite,
     }
 
     thread_local! {

@@ -225,7 +225,7 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
                 unresolved: Mutex::new(Unresolved::new()),
                 canaries: Canaries::new(),
                 rebuilding: AtomicBool::new(false),
-                retired: Mutex::new(Vec::new()),
+                replaced: Mutex::new(Vec::new()),
             }),
         })
     }

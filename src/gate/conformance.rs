@@ -4,9 +4,11 @@
 //! its filter decides nothing and every lookup reaches the loader. As in the stores' suite, the first clause that does not hold panics.
 
 mod races;
+mod removable;
 mod running;
 mod scripted;
 
+pub use removable::removable_base;
 pub use scripted::{Hold, ScriptedError, ScriptedSource};
 
 use super::{Coverage, Exclusivity, ExistenceGate, Lookup, Tombstones, WriteError};

@@ -130,7 +130,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 }
 
 /// Runs a future that is usually ready at once: that of a store in memory. One that is not is dropped; what it would have done is an optimisation.
-fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
+pub(super) fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,

@@ -7,10 +7,10 @@
 //!        └─ trust, distrust guards
 //! ```
 //!
-//! A generation answers maybe for a key that is in its base or in its delta. Bits are never cleared (R9): a deleted key is a false positive until the
-//! next rebuild. The state only ever changes by read-copy-update, so that two changes at once both happen.
+//! A generation answers maybe for a key that is in its base or in its delta. Bits of a delta are never cleared, and from a base that can remove a copy
+//! goes only by the rule of [`super::retire`] (R9): otherwise a deleted key is a false positive until the next rebuild. The state only ever changes by read-copy-update, so that two changes at once both happen.
 
-use crate::filter::{InsertShared, Membership};
+use crate::filter::{InsertShared, Membership, RemoveShared};
 use crate::key::KeyHash;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::time::Timestamp;
@@ -68,12 +68,14 @@ impl Delta {
 pub(crate) struct Generation {
     pub(crate) id: u64,
     base: Arc<dyn Membership>,
-    /// Of the base, which does not change any more; estimating it costs a pass over it.
+    /// Of the base as it was swapped in. Copies that are retired make it no higher, and estimating it costs a pass over it.
     base_fpr: f64,
     delta: Arc<Delta>,
     /// Rows that the scan saw.
     pub(crate) rows: u64,
     pub(crate) built: Timestamp,
+    /// The epoch in which its build was published. While it serves, is trusted, and that is still the epoch, it has been trustworthy all along.
+    pub(crate) epoch: u64,
     switched_off: AtomicBool,
 }
 
@@ -81,7 +83,7 @@ impl Generation {
     pub(crate) fn new(building: &Building, base: Arc<dyn Membership>, rows: u64, built: Timestamp) -> Self {
         let base_fpr = base.estimated_fpr();
         let delta = Arc::clone(&building.delta);
-        Self { id: building.id, base, base_fpr, delta, rows, built, switched_off: AtomicBool::new(false) }
+        Self { id: building.id, base, base_fpr, delta, rows, built, epoch: building.epoch, switched_off: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -97,6 +99,16 @@ impl Generation {
     /// Adds a key to the delta, and returns how many creates that makes.
     pub(crate) fn insert(&self, hash: KeyHash) -> u64 {
         self.delta.insert(hash)
+    }
+
+    /// The way to take copies out of the base, where there is one.
+    pub(crate) fn remover(&self) -> Option<&dyn RemoveShared> {
+        self.base.remover()
+    }
+
+    /// A create of the key has set its bits here, or it seems so.
+    pub(crate) fn was_created(&self, hash: KeyHash) -> bool {
+        self.delta.contains(hash)
     }
 
     pub(crate) fn delta_keys(&self) -> u64 {

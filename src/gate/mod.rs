@@ -7,11 +7,12 @@
 //!              loader: memory, a shared read, the source ─► evidence, which the gate checks itself ─► Present │ Absent(proof) │ Unknown(cause)
 //!
 //! create_with(k) ─► pending, fence, bits ─► your COMMIT ─► settle          so that no filter, tombstone or shared read can say "absent" afterwards
+//! retire_with(k) ─► pending, fence ─► your DELETE, COMMIT ─► one copy out of the filter, where that is proven ─► settle
 //! rebuild(source) ─► publish, copy pending ─► your scan ─► checks ─► swap   beside the generation that serves; readers never wait
 //! ```
 //!
-//! [`core`] is the protocol and its argument, [`trust`] what it believes, [`generation`] the state it swaps; [`lookup`], [`create`],
-//! [`write`](mod@write), [`distrust`] and [`rebuild`] what users call; [`rebuilder`] the schedule.
+//! [`core`] is the protocol and its argument, [`trust`] what it believes, [`generation`] the state it swaps, [`retire`] when a filter may forget;
+//! [`lookup`], [`create`], [`write`](mod@write), [`delete`], [`distrust`] and [`rebuild`] what users call; [`rebuilder`] the schedule.
 
 mod builder;
 mod canary;
@@ -20,12 +21,14 @@ pub(crate) mod conformance;
 mod core;
 mod coverage;
 mod create;
+mod delete;
 mod distrust;
 mod generation;
 mod lookup;
 mod rebuild;
 mod rebuild_outcome;
 mod rebuilder;
+mod retire;
 mod scan;
 mod trust;
 mod unresolved;
@@ -40,10 +43,12 @@ mod tests;
 pub use builder::{BuildError, GateBuilder};
 pub use coverage::{Coverage, Exclusivity, LockError, Tombstones};
 pub use create::{CreateGuard, CreateManyGuard};
+pub use delete::DeleteGuard;
 pub use distrust::DistrustGuard;
 pub use generation::Trust;
 pub use rebuild_outcome::{RebuildError, RebuildOptions, Rebuilt};
 pub use rebuilder::{Rebuilder, RebuilderConfig};
+pub use retire::Removed;
 pub use scan::{KeySink, KeySource, Scanned};
 pub use unresolved::Resolution;
 pub use verdict::{Lookup, Proof, Reason, Verdict};
@@ -91,7 +96,7 @@ struct Inner<K, V> {
     canaries: canary::Canaries<K>,
     rebuilding: AtomicBool,
     /// Generations that were replaced, until no reader holds them: freeing one takes time, and a reader should not be the one who pays.
-    retired: Mutex<Vec<Arc<Generation>>>,
+    replaced: Mutex<Vec<Arc<Generation>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -163,10 +168,10 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     }
 
     /// Frees replaced generations that no reader holds any more. The rebuilder does it; call it only to free memory sooner.
-    fn free_retired(&self) {
+    fn free_replaced(&self) {
         let free: Vec<_> = {
-            let mut retired = lock(&self.inner.retired);
-            retired.extract_if(.., |generation| Arc::strong_count(generation) == 1).collect()
+            let mut replaced = lock(&self.inner.replaced);
+            replaced.extract_if(.., |generation| Arc::strong_count(generation) == 1).collect()
         };
         drop(free);
     }

@@ -6,7 +6,7 @@
 use super::ExistenceGate;
 use super::generation::Building;
 use super::rebuild_outcome::{RebuildError, RebuildOptions, Rebuilt};
-use super::scan::{KeySink, KeySource};
+use super::scan::{Filled, KeySink, KeySource};
 use crate::filter::Membership;
 use crate::key::KeyHash;
 use crate::loader::{CacheKey, CacheValue, Event};
@@ -19,8 +19,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How often a scan may outgrow its filter within one rebuild.
+/// How often a scan may outgrow or overfill its filter within one rebuild.
 const MAX_SCANS: u32 = 4;
+/// By how much the next filter is larger where one of the right size was full. A guess: a kind that is full at its own capacity has little to go by.
+const ROOMIER: f64 = 1.5;
 /// No filter for created keys is smaller than this.
 const MIN_DELTA: u64 = 1024;
 
@@ -71,45 +73,46 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         }
         core.verify_exclusivity();
         core.unstick();
-        self.free_retired();
+        self.free_replaced();
         point("rebuild: begins");
 
         let began = core.clock.now();
         let before = core.state.load().current.as_ref().map(|generation| (generation.rows, generation.delta_keys()));
         let settings = &self.inner.settings;
         let mut expected = before.map_or(0, |(rows, created)| rows.saturating_add(created)).max(settings.expected_keys).max(1);
-        let mut capacity = 0;
+        let (mut capacity, mut full) = (0, None);
         for scans in 1..=MAX_SCANS {
             capacity = (expected as f64 * settings.growth).ceil() as u64;
             let draft = self.build(source, capacity, lag).await?;
             let (building, rows) = (&draft.published.building, draft.rows);
-            match (&draft.base, before) {
-                (None, _) => {
-                    expected = rows;
-                    continue; // The draft is dropped, and with it taken back.
-                }
-                (Some(_), _) if rows == 0 && !options.allow_empty => return Err(RebuildError::Empty),
-                (Some(_), Some((before, _))) if (rows as f64) < before as f64 * (1.0 - options.max_shrink) && !(rows == 0 && options.allow_empty) => {
+            match (draft.filled, before) {
+                // The draft is dropped, and with it taken back.
+                (Filled::Outgrown, _) => (expected, full) = (rows, None),
+                (Filled::Full(error), _) => (expected, full) = ((expected as f64 * ROOMIER).ceil() as u64, Some(error)),
+                (Filled::Base(_), _) if rows == 0 && !options.allow_empty => return Err(RebuildError::Empty),
+                (Filled::Base(_), Some((before, _)))
+                    if (rows as f64) < before as f64 * (1.0 - options.max_shrink) && !(rows == 0 && options.allow_empty) =>
+                {
                     return Err(RebuildError::Shrunken { before, now: rows });
                 }
-                (Some(base), _) => {
+                (Filled::Base(base), _) => {
                     // Both ways of asking, because a check uses one and a batch the other.
                     if draft.samples.iter().any(|hash| !base.contains_hash(*hash)) || !base.contains_hash_batch(&draft.samples).all() {
                         return Err(RebuildError::SelfTest);
                     }
-                    self.ask_canaries(&draft.canaries, &**base, building).await?;
+                    self.ask_canaries(&draft.canaries, &*base, building).await?;
                     // The last look before the word "trusted" can be said.
                     core.verify_exclusivity();
-                    let (replaced, trusted) = core.swap(building, base, rows);
-                    lock(&self.inner.retired).extend(replaced);
-                    self.free_retired();
+                    let (replaced, trusted) = core.swap(building, &base, rows);
+                    lock(&self.inner.replaced).extend(replaced);
+                    self.free_replaced();
                     let took = core.clock.now().since(began);
                     core.record(Event::Swapped { keys: rows, took });
                     return Ok(Rebuilt { generation: building.id, rows, scans, took, trusted });
                 }
             }
         }
-        Err(RebuildError::Outgrown { rows: expected, capacity })
+        Err(full.map_or(RebuildError::Outgrown { rows: expected, capacity }, RebuildError::Insert))
     }
 
     /// R8 up to the end of the scan.
@@ -139,9 +142,9 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
         if scanned.rows != sink.rows() {
             return Err(RebuildError::RowsDiffer { reported: scanned.rows, arrived: sink.rows() });
         }
-        let (rows, outgrown) = (sink.rows(), sink.outgrown());
-        let (base, samples) = sink.finish()?;
-        Ok(Draft { published, base: (!outgrown).then_some(base), rows, samples, canaries })
+        let rows = sink.rows();
+        let (filled, samples) = sink.finish()?;
+        Ok(Draft { published, filled, rows, samples, canaries })
     }
 
     /// Keys that were lately seen in the source must be claimed by the new generation, or be gone from the source by now.
@@ -162,8 +165,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 /// A generation that is being built, as far as its scan.
 struct Draft<'a, K: CacheKey, V: CacheValue> {
     published: Published<'a, K, V>,
-    /// None where the keys outgrew it.
-    base: Option<Arc<dyn Membership>>,
+    filled: Filled,
     rows: u64,
     samples: Vec<KeyHash>,
     canaries: Vec<K>,

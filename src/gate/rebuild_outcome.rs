@@ -45,7 +45,7 @@ pub struct Rebuilt {
     pub generation: u64,
     /// Rows that the scan pushed.
     pub rows: u64,
-    /// How often the source was scanned: more than once where the keys outgrew the size that was guessed.
+    /// How often the source was scanned: more than once where the keys outgrew the size that was guessed, or the filter was full before that.
     pub scans: u32,
     /// From the first publication to the swap.
     pub took: Duration,
@@ -111,7 +111,7 @@ pub enum RebuildError {
     },
     /// The filter could not be made.
     Params(ParamError),
-    /// The filter did not take a key.
+    /// The filter did not take a key: no size of its kind would, or several larger ones were full as well.
     Insert(InsertError),
 }
 

@@ -138,7 +138,7 @@ impl<K: CacheKey, V: CacheValue, S: KeySource<K>> Rebuilder<K, V, S> {
             }
             clock.sleep(left.min(self.config.tick)).await;
             self.gate.resolve_unknown().await;
-            self.gate.free_retired();
+            self.gate.free_replaced();
             // After a failure the back-off is kept whatever the filter looks like.
             if self.failures == 0 && clock.now().since(began) >= self.rest && self.due_early() {
                 return;

@@ -25,7 +25,7 @@ pub struct Scanned {
 /// business, all others the scan's. It is one snapshot, or keyset pages in key order (`WHERE id > $last ORDER BY id LIMIT n`), never `OFFSET`, which
 /// skips rows when others are deleted. It reads the primary, or says by how much it may lag.
 ///
-/// `scan` is called again from the start where the keys outgrow what the filter was sized for.
+/// `scan` is called again from the start where the keys outgrow what the filter was sized for, or has room for.
 ///
 /// ```
 /// use absentia::{KeySink, KeySource, Scanned};
@@ -72,6 +72,16 @@ const PROGRESS: u64 = 1 << 16;
 /// Hashes that are gathered before they go into the filter together, so that their cache misses overlap.
 const GATHERED: usize = 512;
 
+/// What became of the filter that a scan filled.
+pub(super) enum Filled {
+    /// Every key is in it.
+    Base(Arc<dyn Membership>),
+    /// There were more keys than it was sized for.
+    Outgrown,
+    /// There were not, and all the same it found no room for one.
+    Full(InsertError),
+}
+
 /// Takes the keys of a scan.
 pub struct KeySink<'a, K> {
     hasher: &'a KeyHasher,
@@ -103,7 +113,7 @@ impl<'a, K> KeySink<'a, K> {
 
     /// Adds a key. Cost: one hash and one insert into the filter; some hundred keys go in together.
     ///
-    /// A key that is pushed twice is in the filter twice, where that matters. Once there are more keys than the filter was sized for they are only
+    /// A key that is pushed twice is in the filter twice, where that matters. Once there are more keys than the filter has room for they are only
     /// counted, and the scan will be called again, with room for them.
     pub fn push<Q>(&mut self, key: &Q)
     where
@@ -152,13 +162,19 @@ impl<'a, K> KeySink<'a, K> {
         self.gathered.clear();
     }
 
-    /// The filled filter, and the samples.
-    pub(super) fn finish(mut self) -> Result<(Arc<dyn Membership>, Vec<KeyHash>), InsertError> {
+    /// The filled filter, and the samples. An error is one that a larger filter would give too.
+    pub(super) fn finish(mut self) -> Result<(Filled, Vec<KeyHash>), InsertError> {
         self.report(self.rows % PROGRESS);
         if self.failed.is_none() {
             self.insert_gathered();
         }
-        self.failed.map_or_else(|| Ok((self.base.freeze(), self.samples)), Err)
+        let filled = match self.failed.take() {
+            Some(error) if !error.is_full() => return Err(error),
+            _ if self.outgrown() => Filled::Outgrown,
+            Some(error) => Filled::Full(error),
+            None => Filled::Base(self.base.freeze()),
+        };
+        Ok((filled, self.samples))
     }
 }
 

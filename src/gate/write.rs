@@ -1,7 +1,8 @@
 //! Writes that are not creates: `update_with`, `delete_with`, `rename`, `invalidate`.
 //!
 //! Each raises the key's fence before its COMMIT and again after, and drops what is remembered in between, so that no slow reader can put an old row
-//! back. None of them touches the filter: a deleted key stays in it, as a false positive, until the next rebuild (R9).
+//! back. None of them touches the filter: a deleted key stays in it, as a false positive, until the next rebuild (R9). `retire_with`, which may, is in
+//! [`delete`](super::delete).
 
 use super::ExistenceGate;
 use crate::key::{Key, KeyHash};
@@ -67,7 +68,7 @@ pub(super) enum Outcome {
 }
 
 /// A raised fence. Dropped without being lowered, the outcome of its write is unknown.
-struct Fence<'a, K: CacheKey, V: CacheValue> {
+pub(super) struct Fence<'a, K: CacheKey, V: CacheValue> {
     gate: &'a ExistenceGate<K, V>,
     /// None once `Drop` has parked it.
     key: Option<K>,
@@ -76,13 +77,17 @@ struct Fence<'a, K: CacheKey, V: CacheValue> {
 }
 
 impl<K: CacheKey, V: CacheValue> Fence<'_, K, V> {
+    pub(super) fn hash(&self) -> KeyHash {
+        self.hash
+    }
+
     async fn forget(&self) {
         let Some(key) = &self.key else { return };
         self.gate.inner.loader.forget_boxed(Hashed { key, hash: self.hash }, &self.gate.context(self.hash)).await;
     }
 
     /// The write is over, for certain.
-    async fn lower(mut self) {
+    pub(super) async fn lower(mut self) {
         // Forgotten once more while the fence is still up: nothing read before now can be stored, and nothing stored before now remains.
         self.forget().await;
         self.gate.inner.core.settle(self.hash);
@@ -102,7 +107,7 @@ impl<K: CacheKey, V: CacheValue> Drop for Fence<'_, K, V> {
 }
 
 impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
-    async fn fence(&self, key: K) -> Fence<'_, K, V> {
+    pub(super) async fn fence(&self, key: K) -> Fence<'_, K, V> {
         let hash = self.inner.core.hasher.hash(&key);
         self.inner.core.begin_write(hash);
         let fence = Fence { gate: self, key: Some(key), hash, up: true };
@@ -136,7 +141,7 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     }
 
     /// Deletes the row of a key: `delete` must COMMIT before it returns `Ok`. The key stays in the filter until the next rebuild, so lookups of it
-    /// read the source, or meet the tombstone of the first one that did.
+    /// read the source, or meet the tombstone of the first one that did; [`retire_with`](Self::retire_with) takes it out of a filter that can remove.
     ///
     /// # Errors
     ///

@@ -8,6 +8,7 @@ mod cause;
 mod context;
 mod lane;
 mod observer;
+mod retired;
 mod source;
 
 pub use cause::{BoxError, Cause};
@@ -16,6 +17,7 @@ pub use context::{Join, LoadContext};
 pub(crate) use lane::Lane;
 pub use lane::{CallerId, LaneConfig, Permit};
 pub use observer::{Counters, Event, LoadResult, Observer, Outcome, StoreResult};
+pub use retired::{Kept, Retired};
 pub use source::{Consistency, Source};
 
 use crate::fence::Token;

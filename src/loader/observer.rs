@@ -3,6 +3,7 @@
 //! The names are those of the metrics table in docs/internals; a name ends in `_total` where it only grows. The default is no observer at all, and
 //! then nothing is counted and nothing is paid.
 
+use super::retired::{Kept, Retired};
 use crate::sync::{AtomicU64, Ordering};
 use std::fmt;
 use std::time::Duration;
@@ -103,6 +104,8 @@ pub enum Event {
     WrongAbsent,
     /// The estimated false-positive rate passed the limit, and the filter is no longer asked.
     SwitchedOff,
+    /// A key's delete was confirmed, and the filter was asked to forget it.
+    Retired(Retired),
 }
 
 /// Is told what happens. Called on the hot path: count, and return.
@@ -111,7 +114,7 @@ pub trait Observer: Send + Sync {
     fn record(&self, event: &Event);
 }
 
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 38] = [
     "gate_lookups_total{outcome=\"present\",proof=\"source\"}",
     "gate_lookups_total{outcome=\"present\",proof=\"cache\"}",
     "gate_lookups_total{outcome=\"absent\",proof=\"filter\"}",
@@ -141,6 +144,15 @@ const NAMES: [&str; 29] = [
     "gate_filter_switched_off_total",
     "gate_lock_lost_total",
     "gate_filter_scanned_keys_total",
+    "gate_filter_retired_total{result=\"removed\"}",
+    "gate_filter_retired_total{result=\"not_last_row\"}",
+    "gate_filter_retired_total{result=\"not_exclusive\"}",
+    "gate_filter_retired_total{result=\"no_remover\"}",
+    "gate_filter_retired_total{result=\"generation_changed\"}",
+    "gate_filter_retired_total{result=\"not_trusted\"}",
+    "gate_filter_retired_total{result=\"other_write\"}",
+    "gate_filter_retired_total{result=\"in_delta\"}",
+    "gate_filter_retired_total{result=\"not_there\"}",
 ];
 
 /// Counting stripes, so that threads on different cores do not share a cache line.
@@ -264,6 +276,21 @@ fn index(event: &Event) -> usize {
         Event::SwitchedOff => 26,
         Event::LockLost => 27,
         Event::Scanned { .. } => 28,
+        Event::Retired(retired) => 29 + retired_index(*retired),
+    }
+}
+
+const fn retired_index(retired: Retired) -> usize {
+    match retired {
+        Retired::Removed => 0,
+        Retired::Kept(Kept::NotLastRow) => 1,
+        Retired::Kept(Kept::NotExclusive) => 2,
+        Retired::Kept(Kept::NoRemover) => 3,
+        Retired::Kept(Kept::GenerationChanged) => 4,
+        Retired::Kept(Kept::NotTrusted) => 5,
+        Retired::Kept(Kept::OtherWrite) => 6,
+        Retired::Kept(Kept::InDelta) => 7,
+        Retired::Kept(Kept::NotThere) => 8,
     }
 }
 
@@ -284,6 +311,7 @@ mod tests {
         counters.record(&Event::SourceLoad { result: LoadResult::Timeout, took: Duration::from_millis(3) });
         counters.record(&Event::TombstoneStore(StoreResult::NotAdmitted));
         counters.record(&Event::EvidenceRefused);
+        counters.record(&Event::Retired(Retired::Kept(Kept::NotThere)));
         let seen: Vec<_> = counters.iter().filter(|(_, n)| *n > 0).map(|(name, _)| name).collect();
         assert_eq!(
             seen,
@@ -292,6 +320,7 @@ mod tests {
                 "gate_source_loads_total{result=\"timeout\"}",
                 "gate_tombstone_stores_total{result=\"not_admitted\"}",
                 "gate_evidence_refused_total",
+                "gate_filter_retired_total{result=\"not_there\"}",
             ]
         );
         assert_eq!(counters.source_load_time(), Duration::from_millis(3));

@@ -4,6 +4,7 @@
 
 use super::check::Asked;
 use super::ports::{Scan, Staged};
+use super::scenarios::Scenario;
 use super::sched::{drive, pause, with};
 use crate::gate::{ExistenceGate, RebuildOptions};
 use crate::loader::CallerId;
@@ -99,8 +100,9 @@ fn settle_question(asked: Asked, awaited: Awaited<crate::gate::Lookup<u64>>) {
     });
 }
 
-/// `early`: the scan breaks its contract, its snapshot is opened before `rebuild` is called.
-pub(super) fn rebuilder(gate: &Gate, scenes: u64, early: bool, lag: Duration) {
+/// Where its cursor is early the scan breaks its contract: its snapshot is opened before `rebuild` is called.
+pub(super) fn rebuilder(gate: &Gate, scenes: u64, scenario: &Scenario) {
+    let Scenario { early_cursor: early, lag, retires, .. } = *scenario;
     for _ in 0..scenes {
         let options = if chance(90) { RebuildOptions::default().allow_empty().max_shrink(1.0) } else { RebuildOptions::default() };
         let paged = lag.is_zero() && !early && chance(40);
@@ -109,7 +111,9 @@ pub(super) fn rebuilder(gate: &Gate, scenes: u64, early: bool, lag: Duration) {
             linger(60);
         }
         pause("rebuild: called");
-        let scan = Scan { paged, lag, early };
+        // Time for a whole delete between the copy of the pending keys and the snapshot.
+        let hesitant = retires && chance(50);
+        let scan = Scan { paged, lag, hesitant, early };
         let _ = attempt(gate.rebuild_with(&scan, options), patience(15));
         pause("rebuild: returned");
     }

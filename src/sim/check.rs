@@ -25,7 +25,7 @@ pub(super) enum Kind {
     /// **I3.** Absent by a tombstone, though a create of the key was under way, begun and unsettled, at every instant of the question.
     Tombstone,
     /// **I4.** The current generation does not claim a key, although a create of it was begun, and neither was its outcome "gone" nor had its row
-    /// been deleted when the generation's scan looked.
+    /// been deleted when the generation's scan looked. Where deletes retire: nor has the row that the scan found been deleted since.
     Bits,
     /// **I7.** A lookup waits, though the source has answered everybody and time need not pass.
     Stranded,
@@ -88,8 +88,10 @@ pub(super) struct Check {
     keys: u64,
     /// How old a tombstone for an unannounced row may be.
     age: Option<Duration>,
-    /// Writes to the store fail, so old rows may remain there.
+    /// Writes to the store fail, or are not waited for, so old rows may remain there.
     rows_may_be_stale: bool,
+    /// Deletes retire.
+    pub(super) forgets: bool,
     pub(super) violations: Vec<Violation>,
     pub(super) last_token: Option<Token>,
     acks: Vec<(u64, Ack)>,
@@ -107,6 +109,7 @@ impl Check {
             keys,
             age,
             rows_may_be_stale,
+            forgets: false,
             violations: Vec::new(),
             last_token: None,
             acks: Vec::new(),
@@ -272,10 +275,12 @@ impl Run {
             let claimed = matches!(verdict(key), Verdict::Possible(Reason::Maybe | Reason::Loading | Reason::SwitchedOff));
             let Some(generation) = (if claimed { None } else { generation() }) else { continue };
             let Some(looked) = self.world.scans.get(generation as usize - 1).and_then(|scan| scan.get(&key)).copied() else { continue };
+            // What the scan found is owed for as long as it is there. Whoever creates the key again owes it anew.
+            let gone = self.check.forgets && self.was(key, looked, self.now, |there| there.is_none());
             let owed =
                 self.check.duties.iter().filter(|duty| duty.key == key && !duty.dead).any(|duty| match duty.tx.map(|tx| self.world.txs[tx].end) {
                     None | Some(None) => true,
-                    Some(Some((at, committed))) => at > looked || (committed && self.world.row_at(key, looked).is_some()),
+                    Some(Some((at, committed))) => at > looked || (committed && !gone && self.world.row_at(key, looked).is_some()),
                 });
             if owed {
                 self.violate(Kind::Bits, format!("key {key}: generation {generation}, scanned at event {looked}, does not claim it"));

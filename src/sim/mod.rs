@@ -28,8 +28,17 @@
 //! distrust is lasting        OneShotDistrust                                             import                      13            15
 //! unknown is not aborted     ErrTakenAsAborted                                           unknown outcomes            32           113
 //! ready: new epoch           ReadyInOldEpoch                                             successor                  105           500
-//! distrust outlives the lag  LagForgotten                                                lagging import              27           214
+//! distrust outlives the lag  LagForgotten                                                lagging import              27           222
+//! R9 delete confirmed        RetireUnconfirmed                                          retire                      10           375
+//! R9 of the last row         RetireNotLast                                              retire                     150           113
+//! R9 generation as captured  RetireReloads                                              retire                     952          6000
+//! R9 trusted all along *     RetireUntrusted                                            retire, import             306          1000
+//! R9 exclusive *             RetireAdvisory                                             retire, advisory            94           462
+//! R9 not in the delta        RetireDeltaIgnored                                         retire                     391           333
 //! ```
+//!
+//! \* By the bits (I4) and not by an answer: there the filter is a hint. The retiring scenarios have a base that can remove ([`copies`]), in which keys
+//! share fingerprints.
 //!
 //! Equivalent, so they show nowhere:
 //! * `JoinWithoutRevalidation` alone. A rider boards a flight only while its leader's token is valid, so at an instant at which no create has begun
@@ -39,12 +48,14 @@
 //! * `PendingIgnored` under `create_with` alone: settling moves the sequence number, which kills the token before the acknowledgement. It shows
 //!   because a success may be passed on before its guard is settled (R4), and because a client can see for itself a row whose outcome nobody
 //!   reported.
+//! * `RetireOtherWrite` alone: an announced create is in the delta before it can commit, and what the delta claims is not retired.
 //!
 //! What it does not see: the memory model (one thread, so everything is sequentially consistent; loom has that part), cuts inside a lock's critical
 //! section, which are one step, and stripes that saturate, which takes 65,535 creates at once.
 
 mod actors;
 mod check;
+mod copies;
 mod mutants;
 mod ports;
 mod rng;

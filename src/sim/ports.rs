@@ -1,5 +1,6 @@
 //! What the real code is plugged into: the source, the scan, a store that takes its time, and a look at the fences.
 
+use super::actors::linger;
 use super::sched::{pause, with};
 use super::world::{Hang, nap};
 use crate::fence::Token;
@@ -67,6 +68,8 @@ pub(super) struct Scan {
     pub(super) paged: bool,
     /// A replica, this far behind at most.
     pub(super) lag: Duration,
+    /// It takes its time before it looks.
+    pub(super) hesitant: bool,
     /// Against the contract: a snapshot from before `rebuild` was called, and its event.
     pub(super) early: Option<(u64, BTreeMap<u64, u64>)>,
 }
@@ -99,6 +102,9 @@ impl KeySource<u64> for Scan {
         let fate = fate();
         pause("scan: begun");
         nap().await;
+        if self.hesitant {
+            linger(60);
+        }
         let mut rows = 0;
         if self.paged {
             let mut after = None;

@@ -4,6 +4,7 @@
 //! which rows exist at the start and which keys the filter claims.
 
 use super::actors::{Gate, clock, linger, network, reader, rebuilder, resolver};
+use super::copies::Copies;
 use super::ports::{Database, Probed, Scan, Shelf};
 use super::rng::Rng;
 use super::sched::{Part, drive, with};
@@ -18,6 +19,8 @@ use crate::time::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The hasher's.
+pub(super) const SEED: u64 = 0x5EED;
 /// How far behind a lagging scan may be.
 const LAG: Duration = Duration::from_secs(15);
 /// How long a tombstone is kept.
@@ -58,6 +61,15 @@ pub(super) struct Scenario {
     pub(super) lag: Duration,
     /// The scan's snapshot is opened before `rebuild` is called.
     pub(super) early_cursor: bool,
+    /// The base can remove, and deletes retire.
+    pub(super) retires: bool,
+}
+
+impl Scenario {
+    /// `begin_delete` cannot wait for a store to forget.
+    pub(super) fn rows_may_be_stale(&self) -> bool {
+        self.store_faults > 0 || self.retires
+    }
 }
 
 const MIXED: Scenario = Scenario {
@@ -75,6 +87,7 @@ const MIXED: Scenario = Scenario {
     store_faults: 0,
     lag: Duration::ZERO,
     early_cursor: false,
+    retires: false,
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -92,6 +105,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "lock lost", cover: Cover::LockLost, readers: 4, creators: 1, outsiders: 2, ..MIXED },
     Scenario { name: "advisory", cover: Cover::AdvisoryOff, readers: 4, outsiders: 2, creators: 0, rebuilders: 0, ..MIXED },
     Scenario { name: "advisory, bounded", cover: Cover::AdvisoryBounded, outsiders: 1, ..MIXED },
+    Scenario { name: "retire", creators: 1, deleters: 2, retires: true, ..MIXED },
+    Scenario { name: "retire, import", importers: 1, creators: 1, deleters: 2, retires: true, ..MIXED },
+    Scenario { name: "retire, advisory", cover: Cover::AdvisoryOff, outsiders: 1, creators: 1, retires: true, ..MIXED },
 ];
 
 pub(super) fn scenario(name: &str) -> Scenario {
@@ -122,22 +138,25 @@ pub(super) fn build(scenario: &Scenario, rng: &mut Rng, clock: Clock, held: &Arc
         Cover::AdvisoryBounded => Coverage::Advisory { tombstones: Tombstones::Bounded(NegativeTtl::new(BOUND).expect("in range")) },
     };
     let lane = if rng.percent(20) { LaneConfig { concurrency: 1, ..LaneConfig::default() } } else { LaneConfig::default() };
-    let gate = ExistenceGate::builder(Probed(cache)).coverage(coverage).hasher(KeyHasher::xxh3(0x5EED)).clock(clock);
+    let gate = ExistenceGate::builder(Probed(cache)).coverage(coverage).hasher(KeyHasher::xxh3(SEED)).clock(clock);
     let gate = gate.observer(observer).fpr(1e-4).expected_keys(rng.of(&[0, 16])).suspect_lane(lane);
     let gate = gate
         .fence_stripes(rng.of(&[1, 2, 4]))
         .max_transaction(MAX_TRANSACTION)
         .lookup_timeout(Duration::from_secs(lookup_timeout))
         .scan_lag(scenario.lag);
+    let gate = if scenario.retires { gate.filters(Copies) } else { gate };
     gate.announce_limit(rng.of(&[1, 10])).build().expect("a gate")
 }
 
 /// Some rows exist, of which everybody knows; some keys once existed, so the filter claims them. Mostly the gate has been rebuilt.
 pub(super) fn setting(gate: &Gate, scenario: &Scenario) -> Vec<Part> {
-    let (gate, cover) = (gate.clone(), scenario.cover);
+    let (gate, cover, retires) = (gate.clone(), scenario.cover, scenario.retires);
     let set = move || {
         let keys = with(|run| run.check.keys()).end - 1;
-        let (existing, claimed) = with(|run| (run.rng.of(&[10, 40]), run.rng.of(&[10, 50, 100])));
+        // Keys that are claimed so are in the delta, and then nothing is retired.
+        let claims = if retires { [0, 0, 20] } else { [10, 50, 100] };
+        let (existing, claimed) = with(|run| (run.rng.of(&[10, 40]), run.rng.of(&claims)));
         for key in 0..keys {
             with(|run| {
                 if run.rng.percent(existing) {
@@ -145,6 +164,12 @@ pub(super) fn setting(gate: &Gate, scenario: &Scenario) -> Vec<Part> {
                     let tx = run.open(vec![(key, Write::Insert(value))], true);
                     run.commit(tx);
                     run.ack(key, value);
+                    if retires {
+                        // What was there from the start may be denied too, once a copy is taken wrongly.
+                        let duty = run.duty_begins(key);
+                        run.check.duty_opened(duty, tx);
+                        run.check.duty_settling(duty, run.now);
+                    }
                 } else if cover == Cover::Successor && run.rng.percent(50) {
                     let value = run.world.fresh_value();
                     run.open_foreign(vec![(key, Write::Insert(value))]);
@@ -180,8 +205,8 @@ pub(super) fn cast(gate: &Gate, scenario: &Scenario, held: &Arc<AtomicBool>) -> 
     };
     add(&["reader 1", "reader 2", "reader 3", "reader 4"], scenario.readers, |gate, _| reader(gate, 8));
     add(&["creator 1", "creator 2", "creator 3"], scenario.creators, |gate, scenario| creator(gate, 3, scenario.unknown));
-    add(&["deleter 1", "deleter 2"], scenario.deleters, |gate, scenario| deleter(gate, 4, scenario.unknown));
-    add(&["rebuilder"], scenario.rebuilders, |gate, scenario| rebuilder(gate, 4, scenario.early_cursor, scenario.lag));
+    add(&["deleter 1", "deleter 2"], scenario.deleters, |gate, scenario| deleter(gate, 4, scenario.unknown, scenario.retires));
+    add(&["rebuilder"], scenario.rebuilders, |gate, scenario| rebuilder(gate, 4, &scenario));
     add(&["importer 1", "importer 2"], scenario.importers, |gate, _| importer(gate, 2));
     add(&["resolver"], 1, |gate, _| resolver(gate, 3));
     add(&["network"], 1, |_, _| network(6));

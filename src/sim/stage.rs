@@ -63,9 +63,14 @@ pub(super) fn play(scenario: &Scenario, off: &[Mutant], seed: u64) -> Played {
     world.slowness = rng.of(&[0, 10, 40]);
     let haste = Haste { switch: rng.of(&[30, 70, 100]), freeze: rng.of(if scenario.stalls { &[5, 10] } else { &[0, 2, 8] }) };
     // The last key is one that nobody creates.
-    let keys = 1 + rng.of(if scenario.stalls { &[1] } else { &[1, 2, 2, 3, 5] });
+    let keys = match scenario {
+        Scenario { stalls: true, .. } => 1,
+        Scenario { retires: true, .. } => rng.of(&[2, 3, 5]),
+        _ => rng.of(&[1, 2, 2, 3, 5]),
+    } + 1;
     let age = (scenario.cover == Cover::AdvisoryBounded).then_some(BOUND);
-    let check = Check::new(keys, age, scenario.store_faults > 0);
+    let mut check = Check::new(keys, age, scenario.rows_may_be_stale());
+    check.forgets = scenario.retires;
     let held = Arc::new(AtomicBool::new(true));
     let counters = Arc::new(Counters::new());
     let gate = build(scenario, &mut rng, clock, &held, Arc::clone(&counters) as Arc<dyn Observer>);
@@ -169,8 +174,8 @@ fn audit_key(gate: &Gate, scenario: &Scenario, key: u64, round: &str) {
         let row = run.world.rows().get(&key).copied();
         let outside = scenario.outsiders > 0 && scenario.cover == Cover::AdvisoryBounded;
         let right = match answer {
-            // A store that fails to drop an old row may serve it until it expires.
-            Lookup::Present(value) => row == Some(value) || scenario.store_faults > 0,
+            // A store that fails to drop an old row, or is not waited for, may serve it until it expires.
+            Lookup::Present(value) => row == Some(value) || scenario.rows_may_be_stale(),
             Lookup::Absent(_) => row.is_none() || outside,
             Lookup::Unknown(_) => false,
         };

@@ -42,6 +42,8 @@ pub(super) struct Tx {
     foreign: bool,
     /// When it ended, and whether by a commit.
     pub(super) end: Option<(u64, bool)>,
+    /// Rows that it deleted.
+    pub(super) deleted: u64,
     /// The delete that it belongs to, see [`super::check`].
     pub(super) deletion: Option<usize>,
 }
@@ -118,7 +120,7 @@ impl Run {
     pub(super) fn open(&mut self, writes: Vec<(u64, Write)>, announced: bool) -> usize {
         self.event("db: transaction opened", writes.first().map(|(key, _)| *key));
         let opened = self.world.clock;
-        self.world.txs.push(Tx { writes, opened, announced, orphan: false, foreign: false, end: None, deletion: None });
+        self.world.txs.push(Tx { writes, opened, announced, orphan: false, foreign: false, end: None, deleted: 0, deletion: None });
         self.world.txs.len() - 1
     }
 
@@ -149,7 +151,10 @@ impl Run {
             let row = match write {
                 Write::Insert(value) => self.world.rows.insert(key, value).map_or(Some(value), |_| Some(value)),
                 Write::Delete if self.world.rows.remove(&key).is_none() => continue,
-                Write::Delete => None,
+                Write::Delete => {
+                    self.world.txs[tx].deleted += 1;
+                    None
+                }
             };
             self.world.history.entry(key).or_default().push(Change { at, clock: self.world.clock, row, announced });
             if let (true, Some(value)) = (self.world.txs[tx].foreign, row) {

@@ -3,8 +3,8 @@
 use super::actors::{Awaited, Gate, attempt, chance, draw, linger, look_up, patience, some_key};
 use super::sched::{drive, pause, with};
 use super::world::{Write, nap};
-use crate::gate::WriteError;
 use crate::gate::WriteError::{Abort, Unknown};
+use crate::gate::{Removed, WriteError};
 use std::future::Future;
 
 /// How a transaction goes.
@@ -53,6 +53,11 @@ impl Drop for Open {
 }
 
 async fn transact(course: Course, writes: Vec<(u64, Write)>, announced: bool, known: Known) -> Result<(), WriteError<&'static str>> {
+    transact_counted(course, writes, announced, known).await.map(drop)
+}
+
+/// Gives the number of rows that it deleted.
+async fn transact_counted(course: Course, writes: Vec<(u64, Write)>, announced: bool, known: Known) -> Result<u64, WriteError<&'static str>> {
     nap().await;
     let tx = with(|run| {
         let tx = run.open(writes, announced);
@@ -78,7 +83,7 @@ async fn transact(course: Course, writes: Vec<(u64, Write)>, announced: bool, kn
     match (committed, course) {
         (false, _) => Err(Abort("conflict")),
         (true, Course::LostAfterCommit) => Err(Unknown("connection reset")),
-        (true, _) => Ok(()),
+        (true, _) => Ok(with(|run| run.world.txs[tx].deleted)),
     }
 }
 
@@ -172,17 +177,19 @@ fn find_out(key: u64, value: u64) {
     }
 }
 
-pub(super) fn deleter(gate: &Gate, scenes: u64, unknown: u64) {
+pub(super) fn deleter(gate: &Gate, scenes: u64, unknown: u64, retires: bool) {
     for _ in 0..scenes {
         let (key, other) = (some_key(), some_key());
-        match draw(10) {
-            0..=4 => delete(gate, key, course(unknown), patience(unknown / 3)),
-            5..=7 => {
+        match (draw(10), retires) {
+            (0..=3, true) => retire_with(gate, key, course(unknown), patience(unknown / 3)),
+            (4..=7, true) => begin_delete(gate, key, course(unknown)),
+            (0..=4, false) => delete(gate, key, course(unknown), patience(unknown / 3)),
+            (5..=7, false) => {
                 delete(gate, key, Course::Commits, None);
                 create_with(gate, key, Course::Commits, None);
                 look_up(gate, key, None);
             }
-            8 if key != other => rename(gate, key, other, course(unknown)),
+            (8, _) if key != other => rename(gate, key, other, course(unknown)),
             _ => drop(attempt(gate.invalidate(&key), None)),
         }
         linger(20);
@@ -206,6 +213,31 @@ fn delete(gate: &Gate, key: u64, course: Course, patience: Option<u64>) {
     let begun = with(|run| run.deletion_begins(key));
     let known = Known { duties: Vec::new(), deletion: Some(begun) };
     deletion(key, gate.delete_with(&key, || transact(course, vec![(key, Write::Delete)], true, known)), begun, patience);
+}
+
+fn retire_with(gate: &Gate, key: u64, course: Course, patience: Option<u64>) {
+    let begun = with(|run| run.deletion_begins(key));
+    let known = Known { duties: Vec::new(), deletion: Some(begun) };
+    let work = || async { transact_counted(course, vec![(key, Write::Delete)], true, known).await.map(Removed::of_unique) };
+    deletion(key, gate.retire_with(&key, work), begun, patience);
+}
+
+fn begin_delete(gate: &Gate, key: u64, course: Course) {
+    let begun = with(|run| run.deletion_begins(key));
+    let known = Known { duties: Vec::new(), deletion: Some(begun) };
+    let guard = gate.begin_delete(&key);
+    let work = async {
+        let result = transact_counted(course, vec![(key, Write::Delete)], true, known).await;
+        // Long enough for a rebuild, now and then.
+        linger(if chance(30) { 400 } else { 30 });
+        match result {
+            Ok(rows) => drop(guard.committed(Removed::of_unique(rows))),
+            Err(Abort(_)) if chance(80) => guard.aborted(),
+            Err(_) => drop(guard),
+        }
+        Ok(())
+    };
+    deletion(key, work, begun, None);
 }
 
 fn rename(gate: &Gate, old: u64, new: u64, course: Course) {

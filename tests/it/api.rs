@@ -17,6 +17,8 @@ fn public_types_go_to_any_thread() {
     everywhere::<GateBuilder<u64, String>>();
     everywhere::<CreateGuard<u64, String>>();
     everywhere::<CreateManyGuard<u64, String>>();
+    everywhere::<DeleteGuard<u64, String>>();
+    everywhere::<(Removed, Retired, Kept)>();
     everywhere::<DistrustGuard<u64, String>>();
     everywhere::<Rebuilder<u64, String, Db>>();
     everywhere::<(RebuilderConfig, RebuildOptions, Rebuilt, RebuildError, BuildError, GateStatus, Trust, Resolution, Scanned)>();

@@ -3,6 +3,7 @@
 //! Where a claim comes from a bug of another library, its test tells the story.
 #![cfg(feature = "gate")]
 
+mod copies;
 mod db;
 mod support;
 
@@ -25,6 +26,7 @@ mod no_runtime;
 mod rebuild;
 mod rebuild_dropped;
 mod rebuilder;
+mod retire;
 mod store;
 mod stress;
 mod trust;

@@ -57,9 +57,9 @@ fn a_generation_that_a_reader_holds_is_freed_by_a_later_rebuild_and_not_by_the_r
     now(gate.rebuild(&Ten)).unwrap();
     drop(reader);
     assert!(old.upgrade().is_some(), "the reader did not pay for it");
-    assert_eq!(lock(&gate.inner.retired).len(), 1);
-    gate.free_retired();
-    assert!(old.upgrade().is_none() && lock(&gate.inner.retired).is_empty());
+    assert_eq!(lock(&gate.inner.replaced).len(), 1);
+    gate.free_replaced();
+    assert!(old.upgrade().is_none() && lock(&gate.inner.replaced).is_empty());
 }
 
 #[test]
