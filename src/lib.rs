@@ -35,15 +35,18 @@ struct Readme;
 
 mod bits;
 pub mod bloom;
+pub mod cuckoo;
 pub mod filter;
 mod kernel;
 mod key;
 mod params;
 mod rate;
+pub mod rotating;
 #[cfg(all(test, feature = "gate", not(absentia_loom), not(target_arch = "s390x")))]
 mod sim;
 mod sync;
 mod sys;
+mod time;
 
 #[cfg(feature = "gate")]
 mod fence;
@@ -53,41 +56,40 @@ mod gate;
 mod loader;
 #[cfg(feature = "gate")]
 mod negative;
-#[cfg(feature = "gate")]
-mod time;
 
 /// The answers of a batch: one bit a key, in order.
 pub use bitvec::vec::BitVec;
-pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder, ClassicBloom};
+pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder, ClassicBloom, CountingBloom};
+pub use cuckoo::{AtomicCuckoo, CuckooBuilder, CuckooError, CuckooFilter};
 pub use key::{HasherFingerprint, HasherId, Key, KeyEncoding, KeyHash, KeyHasher};
 pub use params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, MIN_FPR, ParamError};
+pub use rotating::{AtomicRotatingBloom, RotatingBloom};
+pub use time::{Clock, MockClock, Timestamp};
 
 #[cfg(feature = "gate")]
 pub use fence::Token;
 #[cfg(feature = "gate")]
 pub use gate::{
-    BuildError, Coverage, CreateGuard, CreateManyGuard, DistrustGuard, Exclusivity, ExistenceGate, GateBuilder, GateStatus, KeySink, KeySource,
-    LockError, Lookup, Proof, Reason, RebuildError, RebuildOptions, Rebuilder, RebuilderConfig, Rebuilt, Resolution, Scanned, Tombstones, Trust,
-    Verdict, WriteError, WriteError::Abort,
+    BuildError, Coverage, CreateGuard, CreateManyGuard, DeleteGuard, DistrustGuard, Exclusivity, ExistenceGate, GateBuilder, GateStatus, KeySink,
+    KeySource, LockError, Lookup, Proof, Reason, RebuildError, RebuildOptions, Rebuilder, RebuilderConfig, Rebuilt, Removed, Resolution, Scanned,
+    Tombstones, Trust, Verdict, WriteError, WriteError::Abort,
 };
 #[cfg(feature = "gate")]
 pub use loader::{
-    BoxError, CacheKey, CacheValue, CallerId, Cause, Consistency, Counters, DynLoader, Event, Evidence, Hashed, Join, LaneConfig, LoadContext,
-    LoadResult, Loaded, Loader, Observer, Origin, Outcome, Permit, Source, StoreResult,
+    BoxError, CacheKey, CacheValue, CallerId, Cause, Consistency, Counters, DynLoader, Event, Evidence, Hashed, Join, Kept, LaneConfig, LoadContext,
+    LoadResult, Loaded, Loader, Observer, Origin, Outcome, Permit, Retired, Source, StoreResult,
 };
 #[cfg(feature = "gate")]
 pub use negative::{
     CacheBuildError, DynStore, Entry, EntryState, Jitter, MemoryStore, MemoryStoreBuilder, MemoryStoreStats, NegativeCache, NegativeCacheBuilder,
     NegativeTtl, PositiveTtl, Put, Store, StoreError, TtlError, TtlPolicy,
 };
-#[cfg(feature = "gate")]
-pub use time::{Clock, MockClock, Timestamp};
 
-/// Suites that a [`Store`] or a [`Loader`] of yours must pass, for your own tests. They need no runtime, and panic at the first clause of the
-/// trait's contract that does not hold.
+/// Suites that a [`Store`], a [`Loader`] or a filter of yours that can remove must pass, for your own tests. They need no runtime, and panic at the
+/// first clause of the trait's contract that does not hold.
 #[cfg(feature = "conformance")]
 pub mod conformance {
-    pub use crate::gate::conformance::{Hold, LoaderSuite, ScriptedError, ScriptedSource, loader};
+    pub use crate::gate::conformance::{Hold, LoaderSuite, ScriptedError, ScriptedSource, loader, removable_base};
     pub use crate::negative::conformance::{StoreSuite, store};
 }
 

@@ -2,19 +2,24 @@
 //!
 //! The gate, the negative cache and the rebuilder take a clock, so tests move time by hand and neither sleep nor flake. Timers work on any thread,
 //! inside any async runtime or none: they are `futures-timer` delays, which one helper thread of that crate serves. It starts with the first
-//! timer, and a timer is made only where something is really waited for: an answer from memory makes none.
+//! timer, and a timer is made only where something is really waited for: an answer from memory makes none. Timers come with the feature `gate`; to ask
+//! for the time needs none.
 //!
 //! Time is monotonic and may stand still while the machine sleeps. What the promise waits for (a predecessor, an unreported COMMIT, a lagging scan)
 //! then takes longer, never shorter; a tombstone of bounded age under Advisory coverage may outlive its bound by that sleep.
 
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;
-use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
+#[cfg(feature = "gate")]
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    task::{Context, Poll, Wake},
+};
 
 /// A moment of a [`Clock`]: nanoseconds since that clock's beginning. Moments of different clocks mean nothing to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -82,7 +87,8 @@ impl Clock {
         }
     }
 
-    /// Waits. Needs no runtime.
+    /// Waits. Needs no runtime, but the feature `gate`.
+    #[cfg(feature = "gate")]
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + Sync + use<> {
         match &self.0 {
             Kind::Standard => Sleep::Standard { delay: futures_timer::Delay::new(duration), until: self.now().plus(duration) },
@@ -95,6 +101,7 @@ impl Clock {
     /// # Cancellation
     ///
     /// On time-out the future is dropped where it stands.
+    #[cfg(feature = "gate")]
     pub(crate) async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut timer = None;
@@ -146,6 +153,7 @@ impl fmt::Debug for MockClock {
 }
 
 /// A waker whose panic stays its own: it is called on the timer's thread, which serves everybody, or on that of another caller.
+#[cfg(feature = "gate")]
 pub(crate) fn contained(waker: &Waker) -> Waker {
     struct Contained(Waker);
     impl Wake for Contained {
@@ -156,11 +164,13 @@ pub(crate) fn contained(waker: &Waker) -> Waker {
     Waker::from(Arc::new(Contained(waker.clone())))
 }
 
+#[cfg(feature = "gate")]
 enum Sleep {
     Standard { delay: futures_timer::Delay, until: Timestamp },
     Mock { mock: Arc<Mock>, until: Timestamp },
 }
 
+#[cfg(feature = "gate")]
 impl Future for Sleep {
     type Output = ();
 
@@ -193,7 +203,7 @@ impl Future for Sleep {
     }
 }
 
-#[cfg(all(test, not(absentia_loom)))]
+#[cfg(all(test, feature = "gate", not(absentia_loom)))]
 mod tests {
     use super::*;
     use std::task::Wake;

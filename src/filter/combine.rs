@@ -38,6 +38,22 @@ pub enum CombineError {
         /// The same in the other one.
         theirs: u32,
     },
+    /// They remember different numbers of windows.
+    Windows {
+        /// Windows of the filter that was to change.
+        ours: u32,
+        /// Windows of the other one.
+        theirs: u32,
+    },
+    /// They are not in the same window, so that "the current one" means another time in each.
+    Window {
+        /// The number of the current window of the filter that was to change.
+        ours: u64,
+        /// The same of the other one.
+        theirs: u64,
+    },
+    /// The windows of one of them follow a clock, and begin at another time than those of the other.
+    Clocked,
     /// The filter does not fold: its lines are an odd number (with two lines a key: those of each half; in a classic filter: its bits). See
     /// [`BloomBuilder::foldable`](crate::BloomBuilder::foldable).
     Odd {
@@ -53,6 +69,9 @@ impl fmt::Display for CombineError {
             Self::Bits { ours, theirs } => write!(f, "bits: ours are {ours}, theirs are {theirs}"),
             Self::Positions { ours, theirs } => write!(f, "bit positions a key: ours are {ours}, theirs are {theirs}"),
             Self::LinesPerKey { ours, theirs } => write!(f, "lines a key: ours are {ours}, theirs are {theirs}"),
+            Self::Windows { ours, theirs } => write!(f, "windows: ours are {ours}, theirs are {theirs}"),
+            Self::Window { ours, theirs } => write!(f, "current window: ours is number {ours}, theirs is number {theirs}"),
+            Self::Clocked => f.write_str("windows: they follow a clock, and only windows that are begun by hand can be the same"),
             Self::Odd { bits } => write!(f, "size: {bits} bits do not fold into halves; see BloomBuilder::foldable"),
         }
     }

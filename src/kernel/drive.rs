@@ -7,15 +7,19 @@
 //! **Batches.** While a step of eight keys is tested, the lines of the next four steps are on their way: thirty-two cache misses at once, or twice as
 //! many with two lines a key, and none waited for. Bench `batch`.
 //!
+//! **What a test answers** is yes or no, or the planes that claim a key (`planes.rs`): a key is there where the AND over its lines is not the default.
+//!
 //! **No early exit.** The test of the second line does not wait for that of the first: their misses overlap, and there is no branch that a good
 //! filter would make unpredictable.
 
 use super::layout::{Layout, turned, turned_second};
+use crate::bits::nibbles::{self, Marks, Taken};
 use crate::bits::{Line, Words, index_in};
 use crate::key::KeyHash;
+use std::ops::BitAnd;
 
 #[inline(always)]
-pub(super) fn contains<L: Words>(lines: &[L], layout: Layout, hash: KeyHash, test: impl Fn(&L, u64) -> bool) -> bool {
+pub(super) fn contains<L: Words, T: BitAnd<Output = T>>(lines: &[L], layout: Layout, hash: KeyHash, test: impl Fn(&L, u64) -> T) -> T {
     if !layout.halves() {
         return test(&lines[index_in(lines, hash.first())], hash.second());
     }
@@ -35,6 +39,18 @@ pub(super) fn insert(lines: &mut [Line], layout: Layout, hash: KeyHash, set: imp
     set(&mut front[first], hash.second()) | set(&mut back[second], hash2.second())
 }
 
+/// Takes a copy out of lines of counters; both lines of a key are looked at before either changes.
+#[inline(always)]
+pub(super) fn take(lines: &mut [Line], layout: Layout, hash: KeyHash, marks: impl Fn(u64) -> Marks) -> Taken {
+    if !layout.halves() {
+        let place = index_in(lines, hash.first());
+        return nibbles::take([(&mut lines[place].0, marks(hash.second()))]);
+    }
+    let ((front, back), hash2) = (layout.parts_mut(lines), turned(hash));
+    let (first, second) = (index_in(front, hash.first()), index_in(back, hash2.first()));
+    nibbles::take([(&mut front[first].0, marks(hash.second())), (&mut back[second].0, marks(hash2.second()))])
+}
+
 /// Keys that are asked for, and then tested, at a time.
 const STEP: usize = 8;
 
@@ -43,14 +59,14 @@ const DEPTH: usize = 4;
 
 /// A key that was asked for: its lines, and what chooses positions in the first.
 #[derive(Clone, Copy)]
-struct Asked<const LINES: usize> {
-    lines: [usize; LINES],
-    second: u64,
+pub(crate) struct Asked<const LINES: usize> {
+    pub(crate) lines: [usize; LINES],
+    pub(crate) second: u64,
 }
 
 /// Step by step, and some steps ahead: `ask` starts the loads of a key's lines, `answer` looks at them.
 #[inline(always)]
-fn batch<S, const LINES: usize>(
+pub(crate) fn batch<S, const LINES: usize>(
     state: &mut S,
     hashes: &[KeyHash],
     answers: &mut [usize],
@@ -108,7 +124,7 @@ const CACHED: usize = 1 << 13;
 
 /// `answer` for each hash, one after another.
 #[inline(always)]
-fn each(hashes: &[KeyHash], answers: &mut [usize], mut answer: impl FnMut(KeyHash) -> bool) {
+pub(crate) fn each(hashes: &[KeyHash], answers: &mut [usize], mut answer: impl FnMut(KeyHash) -> bool) {
     for (group, bits) in hashes.chunks(WORD).zip(answers) {
         let mut word = 0;
         for (bit, &hash) in group.iter().enumerate() {
@@ -121,16 +137,16 @@ fn each(hashes: &[KeyHash], answers: &mut [usize], mut answer: impl FnMut(KeyHas
 /// One bit a hash into `answers`, which has a word for every `usize::BITS` of them, the last one for what is left. `fetch` starts the load of a line
 /// and does not wait for it.
 #[inline(always)]
-pub(super) fn contains_batch<L: Words>(
+pub(super) fn contains_batch<L: Words, T: BitAnd<Output = T> + PartialEq + Default>(
     mut lines: &[L],
     layout: Layout,
     hashes: &[KeyHash],
     answers: &mut [usize],
     fetch: impl Fn(&L),
-    test: impl Fn(&L, u64) -> bool,
+    test: impl Fn(&L, u64) -> T,
 ) {
     if lines.len() <= CACHED {
-        return each(hashes, answers, |hash| contains(lines, layout, hash, &test));
+        return each(hashes, answers, |hash| contains(lines, layout, hash, &test) != T::default());
     }
     if !layout.halves() {
         let ask = |lines: &&[L], hash: KeyHash| {
@@ -138,7 +154,7 @@ pub(super) fn contains_batch<L: Words>(
             fetch(&lines[line]);
             Asked { lines: [line], second: hash.second() }
         };
-        return batch(&mut lines, hashes, answers, ask, |lines, asked| test(&lines[asked.lines[0]], asked.second));
+        return batch(&mut lines, hashes, answers, ask, |lines, asked| test(&lines[asked.lines[0]], asked.second) != T::default());
     }
     let ask = |(front, back): &(&[L], &[L]), hash: KeyHash| {
         let lines = [index_in(front, hash.first()), index_in(back, turned(hash).first())];
@@ -147,14 +163,14 @@ pub(super) fn contains_batch<L: Words>(
         Asked { lines, second: hash.second() }
     };
     batch(&mut layout.parts(lines), hashes, answers, ask, |(front, back), asked| {
-        test(&front[asked.lines[0]], asked.second) & test(&back[asked.lines[1]], turned_second(asked.second))
+        test(&front[asked.lines[0]], asked.second) & test(&back[asked.lines[1]], turned_second(asked.second)) != T::default()
     });
 }
 
 /// The same for inserts, one key after another: two keys may share a line, and a hash that comes twice is new once.
 #[inline(always)]
 pub(super) fn insert_batch(
-    mut lines: &mut [Line],
+    lines: &mut [Line],
     layout: Layout,
     hashes: &[KeyHash],
     answers: &mut [usize],
@@ -164,13 +180,47 @@ pub(super) fn insert_batch(
     if lines.len() <= CACHED {
         return each(hashes, answers, |hash| insert(lines, layout, hash, &set));
     }
+    change_batch(lines, layout, hashes, answers, fetch, &set, |first, at_first, second, at_second| set(first, at_first) | set(second, at_second));
+}
+
+/// [`take`] for each hash, one after another; a bit is set where a copy was taken.
+#[inline(always)]
+pub(super) fn take_batch(
+    lines: &mut [Line],
+    layout: Layout,
+    hashes: &[KeyHash],
+    answers: &mut [usize],
+    fetch: impl Fn(&Line),
+    marks: impl Fn(u64) -> Marks,
+) {
+    if lines.len() <= CACHED {
+        return each(hashes, answers, |hash| take(lines, layout, hash, &marks) == Taken::Copy);
+    }
+    let one = |line: &mut Line, at| nibbles::take([(&mut line.0, marks(at))]) == Taken::Copy;
+    let two = |first: &mut Line, at_first, second: &mut Line, at_second| {
+        nibbles::take([(&mut first.0, marks(at_first)), (&mut second.0, marks(at_second))]) == Taken::Copy
+    };
+    change_batch(lines, layout, hashes, answers, fetch, one, two);
+}
+
+/// `one` for the line of each key, or `two` for its lines, each with what chooses the positions there.
+#[inline(always)]
+fn change_batch(
+    mut lines: &mut [Line],
+    layout: Layout,
+    hashes: &[KeyHash],
+    answers: &mut [usize],
+    fetch: impl Fn(&Line),
+    one: impl Fn(&mut Line, u64) -> bool,
+    two: impl Fn(&mut Line, u64, &mut Line, u64) -> bool,
+) {
     if !layout.halves() {
         let ask = |lines: &&mut [Line], hash: KeyHash| {
             let line = index_in(lines, hash.first());
             fetch(&lines[line]);
             Asked { lines: [line], second: hash.second() }
         };
-        return batch(&mut lines, hashes, answers, ask, |lines, asked| set(&mut lines[asked.lines[0]], asked.second));
+        return batch(&mut lines, hashes, answers, ask, |lines, asked| one(&mut lines[asked.lines[0]], asked.second));
     }
     let ask = |(front, back): &(&mut [Line], &mut [Line]), hash: KeyHash| {
         let lines = [index_in(front, hash.first()), index_in(back, turned(hash).first())];
@@ -179,7 +229,7 @@ pub(super) fn insert_batch(
         Asked { lines, second: hash.second() }
     };
     batch(&mut layout.parts_mut(lines), hashes, answers, ask, |(front, back), asked| {
-        set(&mut front[asked.lines[0]], asked.second) | set(&mut back[asked.lines[1]], turned_second(asked.second))
+        two(&mut front[asked.lines[0]], asked.second, &mut back[asked.lines[1]], turned_second(asked.second))
     });
 }
 

@@ -1,8 +1,8 @@
 //! [`Kernel`]: the inner loops of a filter, chosen once per filter at run time and called with lines and hashes.
 //!
 //! A kernel knows lines, hashes and a [`Layout`]; it does not know what a filter promises. `portable.rs` is the meaning: every other kernel gives
-//! the same bits and answers, and one suite (`tests.rs`) holds each of them against it. What differs between them is three functions on one line:
-//! test, set and mask. The loops around these are written once, in `drive.rs`.
+//! the same bits and answers, and one suite (`tests.rs`) holds each of them against it. What differs between them is three functions on one line,
+//! test, set and mask, and two more where it is a line of counters (`counters.rs`). The loops around these are written once, in `drive.rs`.
 //!
 //! ```text
 //! portable      16 scalar lanes, one after another             any machine
@@ -19,8 +19,10 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+mod counters;
 mod drive;
 mod layout;
+mod planes;
 mod portable;
 mod prefetch;
 #[cfg(all(test, not(absentia_loom)))]
@@ -31,10 +33,13 @@ mod x86_64;
 
 use crate::bits::{Line, WORDS, Words};
 use crate::key::KeyHash;
+pub(crate) use drive::{Asked, batch, each};
 pub(crate) use layout::Layout;
 #[cfg(any(test, feature = "rayon"))]
 pub(crate) use layout::Place;
+pub(crate) use planes::{MAX_PLANES, PlaneLayout};
 use std::fmt;
+pub(crate) use prefetch::fetch;
 #[cfg(any(target_pointer_width = "64", target_endian = "little"))]
 pub(crate) use view::words_of;
 
@@ -145,6 +150,7 @@ macro_rules! dispatch {
         }
     };
 }
+use dispatch;
 
 impl Kernel {
     /// Whether all bits of `hash` are set.

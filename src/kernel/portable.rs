@@ -19,13 +19,16 @@
 //! default build. To leave at the first zero takes 8 to 13 ns there (a branch that a good filter makes unpredictable), to build a mask in memory and
 //! compare eight words 30 to 66 ns (the loads wait for the stores).
 
+use super::counters::counters;
 use super::drive::{self, kernel};
 use super::layout::Layout;
 use super::prefetch::fetch;
+use crate::bits::nibbles::{self, Marks};
 use crate::bits::{LINE_BITS, Line, WORDS, Words};
 use crate::key::KeyHash;
 
 kernel! { #[inline(never)] }
+counters! { #[inline(never)] }
 
 /// Outputs 1 to 16 of SplitMix64 started at 0, high half, lowest bit set. No two are in a small ratio: `a·SALT[i] = b·SALT[j]` modulo
 /// 2^32 needs a vector (a, b) longer than 5000, well above the 512 positions. Both facts are tested below.
@@ -87,6 +90,34 @@ pub(super) fn mask(second: u64, layout: Layout) -> [u64; WORDS] {
     mask
 }
 
+/// The counters of `second` in a line, as (word, bit at the counter's foot): the bit positions without their lowest two bits. They may repeat.
+#[inline(always)]
+fn counter_positions(second: u64, layout: Layout) -> impl Iterator<Item = (usize, u32)> {
+    positions(second, layout).map(|(word, bit)| (word, bit & !3))
+}
+
+#[inline(always)]
+fn test_counters(line: &Line, second: u64, layout: Layout) -> bool {
+    // 15 more carries into the bit above where there was 1 or more.
+    counter_positions(second, layout).fold(16, |all, (word, foot)| all & ((line.0[word] >> foot & 15) + 15)) != 0
+}
+
+#[inline(always)]
+pub(super) fn marks(second: u64, layout: Layout) -> Marks {
+    let mut marks = [0; WORDS];
+    for (word, foot) in counter_positions(second, layout) {
+        marks[word] |= 1 << foot;
+    }
+    marks
+}
+
+/// The least of a key's counters.
+pub(super) fn least(lines: &[Line], layout: Layout, hash: KeyHash) -> u32 {
+    let counters =
+        |place: super::layout::Place| counter_positions(place.second, layout).map(move |(word, foot)| lines[place.line].0[word] >> foot & 15);
+    layout.places(lines.len(), hash).flat_map(counters).min().unwrap_or(0) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,9 +174,22 @@ mod tests {
         assert_eq!(at(u64::MAX, 16), GOLDEN_MAX);
     }
 
+    /// **A change here makes every stored counting filter deny keys that are in it.** The top 7 of the same products' bits, computed apart.
+    #[test]
+    fn golden_counters() {
+        let at = |second, k| counter_positions(second, Layout::new(k, false)).map(|(word, foot)| word as u32 * 16 + foot / 4).collect::<Vec<_>>();
+        assert_eq!(at(0, 16), [0; 16]);
+        assert_eq!(at(1, 4), GOLDEN_COUNTERS_ONE);
+        assert_eq!(at(0x0123_4567_89ab_cdef, 16), GOLDEN_COUNTERS_MIXED);
+        assert_eq!(at(u64::MAX, 16), GOLDEN_COUNTERS_MAX);
+    }
+
     const GOLDEN_ONE: [u32; 4] = [452, 0, 13, 0];
     const GOLDEN_MIXED: [u32; 16] = [68, 17, 65, 290, 278, 201, 368, 474, 311, 101, 451, 252, 463, 17, 82, 80];
     const GOLDEN_MAX: [u32; 16] = [59, 291, 498, 14, 457, 344, 422, 116, 386, 24, 309, 122, 243, 227, 149, 246];
+    const GOLDEN_COUNTERS_ONE: [u32; 4] = [113, 0, 3, 0];
+    const GOLDEN_COUNTERS_MIXED: [u32; 16] = [17, 4, 16, 72, 69, 50, 92, 118, 77, 25, 112, 63, 115, 4, 20, 20];
+    const GOLDEN_COUNTERS_MAX: [u32; 16] = [14, 72, 124, 3, 114, 86, 105, 29, 96, 6, 77, 30, 60, 56, 37, 61];
 
     #[test]
     fn more_than_sixteen_positions_are_sixteen_and_none_is_one() {
