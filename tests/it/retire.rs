@@ -3,6 +3,8 @@
 
 use crate::copies::*;
 use crate::support::*;
+use absentia::bloom::BloomFactory;
+use absentia::cuckoo::CuckooFactory;
 use absentia::*;
 use std::convert::Infallible;
 use std::io;
@@ -462,7 +464,53 @@ fn the_suite_for_bases_tells_who_skips_duplicates() {
     let panic = std::panic::catch_unwind(suite).unwrap_err();
     let message = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap();
     assert!(message.contains("a copy that was inserted can be taken out") || message.contains("a copy stays"), "{message}");
-    assert!(std::panic::catch_unwind(|| conformance::removable_base(&absentia::bloom::BloomFactory::new())).is_err(), "it cannot remove");
+    assert!(std::panic::catch_unwind(|| conformance::removable_base(&BloomFactory::new())).is_err(), "it cannot remove");
+}
+
+// ---- with the filter that ships --------------------------------------------------------------------------------------------------------------
+
+#[cfg(feature = "conformance")]
+#[test]
+fn the_cuckoo_filter_keeps_the_contract_of_a_base_that_can_remove() {
+    conformance::removable_base(&CuckooFactory::new(BloomFactory::new()));
+}
+
+/// Ten thousand rows deleted one after another: each is absent without a read but for the rate of the filter, and none of the others is touched. Ten
+/// thousand deletes that affect no row, of ids that never existed, take nothing: what foreign removals do to a filter alone cannot happen through a gate.
+#[test]
+fn rows_of_a_cuckoo_filter_are_forgotten_one_by_one_and_strangers_take_nothing() {
+    let world = World::with(only_creator(), |b| b.filters(CuckooFactory::new(BloomFactory::new())).fpr(0.034)).rebuilt(0..20_000);
+    for id in 1_000_000..1_010_000 {
+        assert_eq!(retire(&world, id), Retired::Kept(Kept::NotLastRow));
+    }
+    for id in 0..10_000 {
+        assert_eq!(retire(&world, id), Retired::Removed, "{id}");
+    }
+    assert!((10_000..20_000).all(|id| world.gate.check(&id) == Verdict::Possible(Reason::Maybe)), "a key was lost");
+    // Half of the fingerprints are left, so that about 1.5 % of the deleted are false positives: 150 ± 12.
+    let claimed = (0..10_000).filter(|id| !world.gate.check(id).is_absent()).count();
+    assert!(claimed < 300, "{claimed} of 10000 are still claimed");
+    assert_eq!((counted(&world, "removed"), world.counters.wrong_absent()), (10_000, 0));
+    now(create(&world.gate, &world.db, 5, "again", None)).unwrap();
+    is_there(&world, 5);
+}
+
+/// A scan that gives one key nine times is more than two buckets hold: the build fails, and says so at once.
+#[test]
+fn a_scan_that_gives_a_key_nine_times_fails_the_build() {
+    struct Nine<'a>(&'a Db);
+    impl KeySource<u64> for Nine<'_> {
+        type Error = Infallible;
+        async fn scan(&self, sink: &mut KeySink<'_, u64>) -> Result<Scanned, Infallible> {
+            (0..9).for_each(|_| sink.push(&1));
+            let scanned = self.0.scan(sink).await?;
+            Ok(Scanned { rows: scanned.rows + 9 })
+        }
+    }
+    let world = World::with(only_creator(), |b| b.filters(CuckooFactory::new(BloomFactory::new()))).rebuilt(0..100);
+    let error = now(world.gate.rebuild(&Nine(&world.db))).unwrap_err();
+    assert!(matches!(&error, RebuildError::Insert(error) if !error.is_full()), "{error}");
+    is_there(&world, 1);
 }
 
 // ---- with everything at once ------------------------------------------------------------------------------------------------------------------
@@ -521,7 +569,17 @@ impl Stress {
 
 #[test]
 fn no_acknowledged_key_is_ever_denied_while_others_are_retired() {
-    let World { db, gate, counters, .. } = world().rebuilt(0..WRITERS * PER_WRITER);
+    stress(world());
+}
+
+/// The same over the filter that ships.
+#[test]
+fn no_acknowledged_key_is_ever_denied_over_a_cuckoo_filter() {
+    stress(World::with(only_creator(), |b| b.filters(CuckooFactory::new(BloomFactory::new())).fpr(0.034)));
+}
+
+fn stress(world: World) {
+    let World { db, gate, counters, .. } = world.rebuilt(0..WRITERS * PER_WRITER);
     let versions = (0..WRITERS * PER_WRITER).map(|_| AtomicU64::new(0)).collect();
     let stress = Stress { db, gate, versions, stop: AtomicBool::new(false), retired: AtomicU64::new(0) };
     thread::scope(|scope| {
