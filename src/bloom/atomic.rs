@@ -1,9 +1,9 @@
 //! [`AtomicBlockedBloom`]: the filter for many writers at once. The same bits as [`BlockedBloom`], set through `&self`.
 //!
-//! A thin shell like its plain twin. What is subtle about it, who hears "new" and which ordering that takes, is in `once.rs`.
+//! A thin shell like its plain twin. What is subtle about it, who hears "new" and which ordering that takes, is in `bits/once.rs`.
 
-use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, occupancy::Occupancy, once, shape::Shape, shape::is_saturated};
-use crate::bits::{AtomicLine, Line, Words};
+use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape, shape::is_saturated};
+use crate::bits::{AtomicLine, Line, Words, insert_once};
 use crate::filter::{InsertShared, Membership, batch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
@@ -103,7 +103,7 @@ impl<H> AtomicBlockedBloom<H> {
     fn set(&self, hash: KeyHash) -> bool {
         let Shape { layout, kernel, .. } = self.shape;
         let places = layout.places(self.lines.len(), hash);
-        once::insert(places.map(|place| (&self.lines[place.line], kernel.mask(place.second, layout))))
+        insert_once(places.map(|place| (&self.lines[place.line], kernel.mask(place.second, layout))))
     }
 
     /// `false` means that no insertion of this hash had returned.
@@ -237,7 +237,7 @@ impl<H> AtomicBlockedBloom<H> {
         self.shape.combines_with(&other.shape)?;
         for (ours, theirs) in self.lines.iter().zip(&other.lines) {
             for (index, bits) in theirs.words().into_iter().enumerate().filter(|&(_, bits)| bits != 0) {
-                // ORDERING: Relaxed, as all bits are; see `once.rs`. Nobody is told that a key was new.
+                // ORDERING: Relaxed, as all bits are; see `bits/once.rs`. Nobody is told that a key was new.
                 ours.0[index].fetch_or(bits, Ordering::Relaxed);
             }
         }

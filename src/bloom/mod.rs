@@ -23,7 +23,6 @@ mod factory;
 #[cfg(all(test, absentia_loom))]
 mod loom_tests;
 mod occupancy;
-mod once;
 #[cfg(feature = "rayon")]
 mod par;
 mod shape;

@@ -24,6 +24,7 @@ use crate::bits::nibbles::COUNTERS;
 use crate::bits::{LINE_BITS, LINE_BYTES};
 use crate::kernel::MAX_HASHES;
 use crate::params::{Capacity, Fpr};
+pub use crate::rate::LinesPerKey;
 use crate::rate::{self, Places};
 use std::f64::consts::LN_2;
 
@@ -62,18 +63,6 @@ pub enum Sizing {
     /// above the one asked for**: 1.15 % for 1 %, 1.6e-3 for 1e-3; in two lines 1.3e-4 for 1e-4, 2.5e-6 for 1e-6; and `predicted_fpr` says so. The
     /// number of positions is the best for this layout, at most the textbook's, or one more where two lines need an even number.
     Classical,
-}
-
-/// In how many lines a key has its bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LinesPerKey {
-    /// One, but two where the rate is at most [`TWO_LINES_FROM`].
-    #[default]
-    Auto,
-    /// One cache line a question, all positions in it.
-    One,
-    /// Two cache lines a question, half the positions in each: less memory for a low rate, more time in a filter that is not in the cache.
-    Two,
 }
 
 /// The highest rate for which [`LinesPerKey::Auto`] takes two lines. They save 8 % of the bits there (17.3 a key in place of 18.8), 10 % at 1e-4,

@@ -1,7 +1,7 @@
 //! [`AtomicCuckoo`]: the filter that many threads change while others ask. What is subtle about it, why no reader misses a key, is in `slots.rs`.
 
-use super::builder::CuckooBuilder;
 use super::bucket::{Lanes, NARROW, SLOTS, Table};
+use super::builder::CuckooBuilder;
 use super::error::CuckooError;
 use super::filter::CuckooFilter;
 use super::geometry::Place;
@@ -280,7 +280,11 @@ impl<H> AtomicCuckoo<H> {
     pub(super) fn take_over<G>(&mut self, filter: CuckooFilter<G>) {
         let (shape, table, len, _) = filter.into_parts();
         debug_assert!(self.is_empty() && shape.geometry == self.shape.geometry);
-        if shape.plan.width <= NARROW { copy::<u64>(&table, &self.table) } else { copy::<u128>(&table, &self.table) }
+        if shape.plan.width <= NARROW {
+            copy::<u64>(&table, &self.table)
+        } else {
+            copy::<u128>(&table, &self.table)
+        }
         self.len = AtomicU64::new(len);
     }
 

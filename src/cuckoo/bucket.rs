@@ -266,7 +266,10 @@ impl Table {
     /// Every fingerprint, with its bucket.
     pub(super) fn each<L: Lanes>(&self, mut each: impl FnMut(usize, u32)) {
         for bucket in 0..self.buckets {
-            (0..SLOTS as u32).map(|slot| self.slot::<L>(bucket, slot)).filter(|&fingerprint| fingerprint != 0).for_each(|fingerprint| each(bucket, fingerprint));
+            (0..SLOTS as u32)
+                .map(|slot| self.slot::<L>(bucket, slot))
+                .filter(|&fingerprint| fingerprint != 0)
+                .for_each(|fingerprint| each(bucket, fingerprint));
         }
     }
 }

@@ -28,7 +28,9 @@ impl fmt::Display for CuckooError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { len, capacity } => write!(f, "cuckoo filter full: holds {len} keys, sized for {capacity}"),
-            Self::TooManyDuplicates { copies } => write!(f, "too many duplicates: {copies} copies of the key's fingerprint are all that its buckets hold"),
+            Self::TooManyDuplicates { copies } => {
+                write!(f, "too many duplicates: {copies} copies of the key's fingerprint are all that its buckets hold")
+            }
         }
     }
 }

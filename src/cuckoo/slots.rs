@@ -194,7 +194,9 @@ impl SharedTable {
     /// Puts a fingerprint into an empty slot, of the emptier bucket if there is a choice. False where there is none.
     #[inline]
     pub(super) fn put(&self, buckets: [usize; 2], fingerprint: u32) -> bool {
-        let room = |bucket: usize| (0..self.layout.parts()).map(|n| self.layout.part(bucket, n)).map(|p| self.layout.equal(self.look(p), p, 0).count_ones()).sum::<u32>();
+        let room = |bucket: usize| {
+            (0..self.layout.parts()).map(|n| self.layout.part(bucket, n)).map(|p| self.layout.equal(self.look(p), p, 0).count_ones()).sum::<u32>()
+        };
         let [first, second] = if room(buckets[0]) >= room(buckets[1]) { buckets } else { [buckets[1], buckets[0]] };
         [first, second].into_iter().any(|bucket| (0..self.layout.parts()).any(|n| self.change(self.layout.part(bucket, n), 0, fingerprint)))
     }

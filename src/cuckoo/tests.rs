@@ -340,7 +340,9 @@ fn growing_keeps_every_key_or_changes_nothing() {
     assert!(matches!(filter.grow(u64::MAX, 0..held), Err(GrowError::Params(ParamError::TooLarge { .. }))));
     assert!(filter.image() == before && filter.capacity() == 100);
     filter.grow(10_000, 0..held + 5).unwrap();
-    assert!(filter.capacity() == 10_000 && filter.len() == held + 5 && filter.fingerprint_bits() == 12 && (0..held + 5).all(|key| filter.contains(&key)));
+    assert!(
+        filter.capacity() == 10_000 && filter.len() == held + 5 && filter.fingerprint_bits() == 12 && (0..held + 5).all(|key| filter.contains(&key))
+    );
 }
 
 #[test]
@@ -421,7 +423,10 @@ fn a_factory_makes_bases_that_forget() {
         assert!(hashes[..25_000].iter().filter(|&&hash| base.contains_hash(hash)).count() < 1000);
     }
     let limited = CuckooFactory::new(NoDelta).memory_limit(1000);
-    assert!(matches!(limited.base(Capacity::new(50_000), Fpr::new(0.01).unwrap(), hasher.fingerprint()), Err(ParamError::TooLarge { limit: 1000, .. })));
+    assert!(matches!(
+        limited.base(Capacity::new(50_000), Fpr::new(0.01).unwrap(), hasher.fingerprint()),
+        Err(ParamError::TooLarge { limit: 1000, .. })
+    ));
 }
 
 #[test]

@@ -38,8 +38,8 @@ pub(crate) use layout::Layout;
 #[cfg(any(test, feature = "rayon"))]
 pub(crate) use layout::Place;
 pub(crate) use planes::{MAX_PLANES, PlaneLayout};
-use std::fmt;
 pub(crate) use prefetch::fetch;
+use std::fmt;
 #[cfg(any(target_pointer_width = "64", target_endian = "little"))]
 pub(crate) use view::words_of;
 

@@ -12,3 +12,16 @@ pub(crate) use exact::ROUNDING;
 #[cfg(test)]
 pub(crate) use solve::usual_k;
 pub(crate) use solve::{best_k, distinguishable, least_lines};
+
+/// In how many lines a key has its bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LinesPerKey {
+    /// By the kind's own rule: one, but two where the rate is at most [`TWO_LINES_FROM`](crate::bloom::sizing::TWO_LINES_FROM); in a rotating filter,
+    /// whichever takes less memory, which is two in all but tiny ones.
+    #[default]
+    Auto,
+    /// One cache line a question, all positions in it.
+    One,
+    /// Two cache lines a question, half the positions in each: less memory for a low rate, more time in a filter that is not in the cache.
+    Two,
+}

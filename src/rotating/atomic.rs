@@ -1,4 +1,4 @@
-//! [`AtomicRotatingBloom`]: the filter for many writers at once, whose windows pass while they write.
+//! [`AtomicRotatingBloom`]: the filter for many writers at whose windows pass while they write.
 //!
 //! Besides the bits, three words are shared. `slots` says which planes are live, in which order, and carries the low 27 bits of the number of the current
 //! window (`slots.rs`): its store is what begins a window. `window` is that number in full, and stored just before. `written` marks planes that hold bits.
@@ -36,15 +36,15 @@
 //! **A known key writes nothing.** Where all its bits are there, step 2 is a look. An acquire fence stands in place of 4: whoever cleared or set any of
 //! the words that were seen, in a later life of the plane, published the move of the window before it, and released that with the word or by c.
 //!
-//! **Why a question needs one load**, and with a clock a second, of `window`. `slots` is acquired, so that a plane is seen as clean as it was when it became the head. Planes that die during the
-//! question may be seen half cleared, and then w + G has been published.
+//! **Why a question needs one load**, and with a clock a second, of `window`. `slots` is acquired, so that a plane is seen as clean as it was when it
+//! became the head. Planes that die during the question may be seen half cleared, and then w + G has been published.
 
 use super::slots::{STEP, Slots, Sweep};
-use super::{RotatingBuilder, occupancy::Occupancy, once, shape::Shape, timer::Timer};
-use crate::bits::AtomicLine;
-use crate::filter::{InsertShared, Membership, batch};
+use super::{RotatingBuilder, occupancy::Occupancy, shape::Shape, timer::Timer};
+use crate::bits::{AtomicLine, insert_once};
+use crate::filter::batch;
 use crate::kernel::Kernel;
-use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
+use crate::key::{Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock, try_lock};
 use bitvec::vec::BitVec;
@@ -188,7 +188,7 @@ impl<H> AtomicRotatingBloom<H> {
             return false;
         }
         let places = layout.lines().places(self.lines.len(), hash);
-        let new = once::insert(places.map(|place| (&self.lines[place.line], layout.mask(place.second, plane))));
+        let new = insert_once(places.map(|place| (&self.lines[place.line], layout.mask(place.second, plane))));
         self.mark(plane);
         // ORDERING: SeqCst, with the fence in `advance`: either the loads that follow see that the window moved, or the bits are before what comes
         // after that fence.
@@ -543,41 +543,6 @@ impl<K: Key> Extend<K> for AtomicRotatingBloom {
 impl<K: Key> Extend<K> for &AtomicRotatingBloom {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         batch::in_chunks(keys.into_iter().map(|key| self.hasher.hash(&key)), |hashes, answers| self.insert_all(hashes, answers));
-    }
-}
-
-/// For who asks filters of any kind. **`false` means "not in the last G − 1 whole windows" here, and not "never"**: no generation of an existence gate
-/// may hold one.
-impl<H: Send + Sync> Membership for AtomicRotatingBloom<H> {
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        self.contains_hash_batch(hashes)
-    }
-
-    fn hasher_fingerprint(&self) -> HasherFingerprint {
-        self.shape.hasher
-    }
-
-    /// Of all windows together.
-    fn capacity(&self) -> u64 {
-        self.shape.total_capacity()
-    }
-
-    fn estimated_fpr(&self) -> f64 {
-        self.estimated_fpr()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.memory_bytes()
-    }
-}
-
-impl<H: Send + Sync> InsertShared for AtomicRotatingBloom<H> {
-    fn insert_hash_shared(&self, hash: KeyHash) -> bool {
-        self.insert_hash(hash)
     }
 }
 

@@ -3,9 +3,9 @@
 use super::slots::{STEP, Slots, Sweep};
 use super::{RotatingBuilder, occupancy::Occupancy, shape::Shape, timer::Timer};
 use crate::bits::Line;
-use crate::filter::{CombineError, Membership, batch};
+use crate::filter::{CombineError, batch};
 use crate::kernel::Kernel;
-use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
+use crate::key::{Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
 use bitvec::vec::BitVec;
 use std::fmt;
@@ -38,7 +38,8 @@ use std::time::Duration;
 ///
 /// # Limitations
 ///
-/// What is forgotten is forgotten: where "never seen" must be certain, as behind an existence gate, this is no filter, though it implements [`Membership`].
+/// What is forgotten is forgotten: where "never seen" must be certain, as behind an existence gate, this is no filter. So it implements none of the traits
+/// in [`filter`](crate::filter), whose `false` means "never".
 /// A window that holds more than its capacity raises the rate until it is forgotten; [`is_saturated`](Self::is_saturated) tells. Nothing can be removed
 /// singly. A rotation clears what the inserts have left to clear, and so after a window of few inserts passes over the whole table.
 #[derive(Clone)]
@@ -443,35 +444,6 @@ impl<K: Key> Extend<K> for RotatingBloom {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         let hasher = self.hasher;
         self.extend_hashes(keys.into_iter().map(|key| hasher.hash(&key)));
-    }
-}
-
-/// For who asks filters of any kind. **`false` means "not in the last G − 1 whole windows" here, and not "never"**: no generation of an existence gate
-/// may hold one, and [`Insert`](crate::filter::Insert), which a gate's base needs, is not implemented.
-impl<H: Send + Sync> Membership for RotatingBloom<H> {
-    fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.contains_hash(hash)
-    }
-
-    fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        self.contains_hash_batch(hashes)
-    }
-
-    fn hasher_fingerprint(&self) -> HasherFingerprint {
-        self.shape.hasher
-    }
-
-    /// Of all windows together.
-    fn capacity(&self) -> u64 {
-        self.shape.total_capacity()
-    }
-
-    fn estimated_fpr(&self) -> f64 {
-        self.estimated_fpr()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.memory_bytes()
     }
 }
 

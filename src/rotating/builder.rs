@@ -1,10 +1,11 @@
 //! [`RotatingBuilder`]: every choice about a filter that forgets, and one place where they are checked.
 
-use super::sizing::{LinesPerKey, plan};
+use super::sizing::plan;
 use super::{AtomicRotatingBloom, RotatingBloom, shape::Shape, timer::Timer};
 use crate::kernel::Kernel;
 use crate::key::{HasherFingerprint, KeyHasher};
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
+use crate::rate::LinesPerKey;
 use crate::time::Clock;
 use std::time::Duration;
 

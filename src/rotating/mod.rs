@@ -24,7 +24,6 @@ mod builder;
 #[cfg(all(test, absentia_loom))]
 mod loom_tests;
 mod occupancy;
-mod once;
 mod shape;
 mod sizing;
 mod slots;
@@ -32,7 +31,8 @@ mod slots;
 mod tests;
 mod timer;
 
+pub use crate::rate::LinesPerKey;
 pub use atomic::AtomicRotatingBloom;
 pub use bloom::RotatingBloom;
 pub use builder::RotatingBuilder;
-pub use sizing::{LinesPerKey, MAX_WINDOWS, RotatingPlan, plan};
+pub use sizing::{MAX_WINDOWS, RotatingPlan, plan};

@@ -49,11 +49,6 @@ impl Shape {
         self.plan.bits_per_key(Capacity::new(self.capacity))
     }
 
-    /// Keys of all windows.
-    pub(super) fn total_capacity(&self) -> u64 {
-        self.capacity.saturating_mul(u64::from(self.plan.windows))
-    }
-
     /// Whether the rate is above twice the one asked for, or above the middle between that and 1 where this is less.
     pub(super) fn is_saturated(&self, estimated: f64) -> bool {
         estimated > self.fpr + self.fpr.min((1.0 - self.fpr) / 2.0)

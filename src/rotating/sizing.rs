@@ -17,22 +17,10 @@
 use crate::bits::LINE_BITS;
 use crate::kernel::{MAX_PLANES, PlaneLayout};
 use crate::params::{Capacity, Fpr, ParamError};
-use crate::rate::{self, Places};
+use crate::rate::{self, LinesPerKey, Places};
 
 /// The most windows that a filter can remember: one plane of the 32 that a line can have is spare.
 pub const MAX_WINDOWS: u32 = MAX_PLANES - 1;
-
-/// In how many lines a key has its bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LinesPerKey {
-    /// Whichever takes less memory: two, in all but tiny filters.
-    #[default]
-    Auto,
-    /// One cache line a question.
-    One,
-    /// Two cache lines a question, half the positions in each.
-    Two,
-}
 
 /// What a plan came to.
 #[derive(Clone, Copy, Debug, PartialEq)]

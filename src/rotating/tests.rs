@@ -4,7 +4,7 @@
 //! be asked for. The rate has a test of its own.
 
 use super::*;
-use crate::filter::{CombineError, InsertShared, Membership};
+use crate::filter::CombineError;
 use crate::kernel::Kernel;
 use crate::key::{KeyHash, KeyHasher};
 use crate::params::{Capacity, Fpr, ParamError};
@@ -493,14 +493,11 @@ fn what_a_filter_says_of_itself() {
     assert!(format!("{:?}", AtomicRotatingBloom::new(8, 1000, 0.01).unwrap()).starts_with("AtomicRotatingBloom { windows: 8"));
     assert_eq!((filter.bits(), filter.memory_bytes()), (filter.lines() * 512, filter.lines() * 64));
     assert!((filter.bits_per_key() - filter.bits() as f64 / 8000.0).abs() < 1e-9);
-    let any: &dyn Membership = &filter;
-    assert_eq!((any.capacity(), any.hasher_fingerprint()), (8000, filter.hasher().fingerprint()));
-    assert!(any.contains_hash(filter.hasher().hash("secret-key")));
+    assert!(filter.contains_hash(filter.hasher().hash("secret-key")));
     let bare = builder(2).build_for(KeyHasher::xxh3(17).fingerprint()).unwrap();
     assert!(!bare.contains_hash(KeyHash::from_parts(1, 2)));
     let shared = builder(2).build_atomic_for(KeyHasher::xxh3(17).fingerprint()).unwrap();
-    let any: &dyn InsertShared = &shared;
-    assert!(any.insert_hash_shared(KeyHash::from_parts(1, 2)) && !any.insert_hash_shared(KeyHash::from_parts(1, 2)));
+    assert!(shared.insert_hash(KeyHash::from_parts(1, 2)) && !shared.insert_hash(KeyHash::from_parts(1, 2)));
     fn is_send_and_sync<T: Send + Sync>() {}
     is_send_and_sync::<RotatingBloom>();
     is_send_and_sync::<AtomicRotatingBloom>();

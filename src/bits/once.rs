@@ -1,4 +1,4 @@
-//! [`insert`]: a key's bits into a line that others write too, and at most one caller told that they were new.
+//! [`insert_once`]: a key's bits into a line that others write too, and at most one caller told that they were new.
 //!
 //! **What it must give.** (1) When it has returned, every thread that learns of the return finds the key. (2) "It was new" is heard by at most
 //! one of the callers that insert a key at once, so that whoever hears it may act on it once. Setting bits and looking whether any changed does
@@ -23,13 +23,17 @@
 //! **Why readers are relaxed.** (1) is per word: the insert set the bits, or saw them set, and to whoever learns of its return that happened before;
 //! coherence then shows that value of the word or a later one, and bits are never cleared through `&self`. No other memory is reached through a
 //! bit, so there is nothing to acquire.
+//!
+//! **Where bits are cleared**, as planes of a rotating filter are, a caller that slept may find or set bits in a plane's later life, and must learn that
+//! from other words. So every write releases, for the acquire fence of whoever finds its bits (`rotating/atomic.rs`). And there (2) is all that holds: who
+//! slept, left bits in a later life of the plane, and inserts again, finds them and hears "not new", as then everybody may who inserts this key.
 
-use crate::bits::{AtomicLine, WORDS};
+use super::{AtomicLine, WORDS};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Sets the bits of each mask in its line; true where the deciding word changed. A key's lines come in the same order for every caller.
 #[inline]
-pub(super) fn insert<'a>(masks: impl Iterator<Item = (&'a AtomicLine, [u64; WORDS])>) -> bool {
+pub(crate) fn insert_once<'a>(masks: impl Iterator<Item = (&'a AtomicLine, [u64; WORDS])>) -> bool {
     let mut decider: Option<(&AtomicU64, u64)> = None;
     for (line, mask) in masks {
         for (word, bits) in line.0.iter().zip(mask).filter(|&(_, bits)| bits != 0) {
@@ -41,8 +45,8 @@ pub(super) fn insert<'a>(masks: impl Iterator<Item = (&'a AtomicLine, [u64; WORD
             }
             if let Some((earlier, bits)) = decider.replace((word, bits)) {
                 step(line);
-                // ORDERING: Relaxed. It comes before the deciding write in program order, and that one releases it.
-                earlier.fetch_or(bits, Ordering::Relaxed);
+                // ORDERING: Release, where bits are cleared; see the head. Elsewhere Relaxed would do: the deciding write comes after it, and releases it.
+                earlier.fetch_or(bits, Ordering::Release);
             }
         }
         step(line);
