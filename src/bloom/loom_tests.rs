@@ -2,12 +2,12 @@
 //!
 //! It fails where any changed word makes a key new, and where the deciding word is written before the others: both wrong schemes are in
 //! [`mutants`], and their tests pass because they fail. It does not move a thread's writes past one another, so it passes with weaker orderings
-//! too: those rest on the argument in `once.rs` alone.
+//! too: those rest on the argument in `bits/once.rs` alone.
 //!
 //! `RUSTFLAGS="--cfg absentia_loom" cargo test --release --lib loom_`. Keys are given as masks, so that few words and the worst overlaps are
 //! chosen and not hoped for.
 
-use super::once;
+use crate::bits::insert_once;
 use crate::bits::{AtomicLine, WORDS, Words};
 use loom::sync::Arc;
 use loom::thread;
@@ -32,7 +32,7 @@ type Insert<const L: usize> = fn(&[AtomicLine; L], &[Mask; L]) -> bool;
 
 /// The one of the filters.
 fn insert<const L: usize>(lines: &[AtomicLine; L], key: &[Mask; L]) -> bool {
-    once::insert(lines.iter().zip(*key))
+    insert_once(lines.iter().zip(*key))
 }
 
 /// Inserts the first key in this thread and each other in one of its own, on top of `before`, and returns who heard "new" when all have returned.
@@ -211,7 +211,7 @@ mod mutants {
     use crate::bits::{AtomicLine, WORDS};
     use crate::sync::{AtomicU64, Ordering};
 
-    /// An access that no two threads may exchange without a difference; see `step` in `once.rs`.
+    /// An access that no two threads may exchange without a difference; see `step` in `bits/once.rs`.
     fn step(line: &AtomicLine) {
         // ORDERING: Relaxed; it is there to be counted.
         line.0[WORDS - 1].fetch_or(0, Ordering::Relaxed);

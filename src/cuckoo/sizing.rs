@@ -7,6 +7,20 @@
 //! ```
 //!
 //! and each halving of the rate costs one bit a key.
+//!
+//! **How many keys fit** is a matter of chance, of little in large filters. Filters of random hashes that were full before their capacity, of so many:
+//!
+//! ```text
+//! keys           8 or fewer        15        30       100       300       1000     8000     8192    65,536    10^6   10^7
+//! slots a key    8 in all        2.13      1.60      1.28      1.120     1.072    1.055    1.053   1.053     1.053  1.053
+//! full, f = 7    never        3/10^6    5/10^6    0/10^6    1/10^6  0/300,000  1/37,500  0/36,621  0/4577   0/300   0/30
+//! full, f = 12   never        1/10^6    3/10^6    0/10^6    1/10^6  0/300,000  0/37,500  0/36,621  0/4577   0/300   0/30
+//! ```
+//!
+//! So the chance is some 1e-5 at most where it was measured well, and below 1e-4 elsewhere by all that the distribution shows: filters that were filled
+//! until they were full came to 0.967 of the slots at 2^16 (median), 0.962 at 10^6, 0.959 at 1.6·10^7 and 0.957 at 1.3·10^8, within half a per cent,
+//! whatever the width. (`cargo test --release --lib slack_table -- --ignored --nocapture`.) Copies of a key count as keys, and eight of one fill
+//! its two buckets: many of them fill a filter early.
 
 use super::bucket::{SLOTS, bytes_of};
 use super::slots::slot_bits;

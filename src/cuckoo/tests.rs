@@ -296,6 +296,32 @@ fn as_many_keys_as_the_capacity_are_taken() {
     }
 }
 
+/// Prints how often a filter of random hashes is full before its capacity: the table at the head of `sizing.rs`. Some three minutes in a release build.
+#[test]
+#[ignore = "a measurement, not a claim"]
+fn slack_table() {
+    let mut state = 99u64;
+    let mut random = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    };
+    for n in [9u64, 15, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000, 8000, 8192, 20_000, 65_536, 1_000_000, 10_000_000] {
+        for width in [7, 12] {
+            let mut filter = filter(n, width, 1);
+            let trials = (300_000_000 / n).clamp(5, 1_000_000);
+            let mut full = 0;
+            for _ in 0..trials {
+                filter.clear();
+                let keys: Result<(), CuckooError> = (0..n).try_for_each(|_| filter.insert_hash(KeyHash::from_parts(random(), random())));
+                full += u64::from(keys.is_err());
+            }
+            println!("{n:9} keys  {width:2} bits  {:.3} slots a key  {full} of {trials}", filter.slots() as f64 / n as f64);
+        }
+    }
+}
+
 #[test]
 fn a_million_keys_and_one_are_taken_at_any_width() {
     for width in [7, 8, 12, 20] {
