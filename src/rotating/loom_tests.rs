@@ -76,7 +76,7 @@ fn loom_rotating_a_key_goes_to_a_window_that_is_current() {
 
 #[test]
 fn loom_rotating_a_key_of_two_positions_survives_clearing() {
-    race(2, 3, 2, Filter::insert_seen);
+    race(2, 2, 2, Filter::insert_seen);
 }
 
 /// The plane of the window that the insert read is cleared and becomes another window's while the insert sleeps.
