@@ -1,6 +1,7 @@
-//! Loom explores every interleaving, up to a bound of preemptions, of the three races that the promise hangs on.
+//! Loom explores every interleaving, up to a bound of preemptions, of the races that the promise hangs on.
 //!
-//! begin against rebuild and swap; a token against a create; a distrust against a rebuild. What is modelled is [`Core`] as it is; the filter is one
+//! begin against rebuild and swap; a token against a create; a distrust against a rebuild; a retirement against a rebuild, and against a create of the same
+//! key. What is modelled is [`Core`] as it is; the filter is one
 //! atomic word, the database one lock, and an acknowledgement is a release store that a reader acquires. Each model runs again with a rule switched
 //! off and must fail: a model that cannot fail proves nothing.
 //!
@@ -8,7 +9,8 @@
 
 use super::core::{Core, CoreConfig};
 use super::coverage::{Coverage, Exclusivity};
-use crate::filter::{Insert, InsertError, InsertShared, Membership};
+use super::retire::Removed;
+use crate::filter::{Insert, InsertError, InsertShared, Membership, RemoveShared};
 use crate::key::{HasherFingerprint, KeyHash, KeyHasher};
 use crate::loader::Fences;
 use crate::sync::{AtomicBool, AtomicU64, Mutant, Mutex, Ordering, lock, set_mutant};
@@ -258,4 +260,119 @@ fn loom_a_rebuild_during_a_distrust_does_not_restore_trust() {
 #[should_panic(expected = "absent after the acknowledgement")]
 fn loom_a_rebuild_during_a_distrust_fails_when_distrust_is_one_shot() {
     explore(Some(Mutant::OneShotDistrust), distrust_against_rebuild);
+}
+
+/// A base that cannot tell its keys apart: it counts copies.
+#[derive(Debug)]
+struct Copies(AtomicU64);
+
+impl Membership for Copies {
+    fn contains_hash(&self, _: KeyHash) -> bool {
+        // ORDERING: Acquire, as `Word` has it.
+        self.0.load(Ordering::Acquire) > 0
+    }
+    fn hasher_fingerprint(&self) -> HasherFingerprint {
+        KeyHasher::xxh3(0).fingerprint()
+    }
+    fn capacity(&self) -> u64 {
+        64
+    }
+    fn estimated_fpr(&self) -> f64 {
+        0.0
+    }
+    fn memory_bytes(&self) -> u64 {
+        8
+    }
+    fn remover(&self) -> Option<&dyn RemoveShared> {
+        Some(self)
+    }
+}
+
+impl RemoveShared for Copies {
+    fn remove_hash_shared(&self, _: KeyHash) -> bool {
+        // ORDERING: AcqRel, as `Word` has it.
+        self.0.fetch_sub(1, Ordering::AcqRel) > 0
+    }
+}
+
+/// A key that shares its fingerprint with `KEY`, and whose row is always there.
+const TWIN: KeyHash = KeyHash::from_parts(6, 6);
+
+impl World {
+    /// A trusted gate over a table with both keys.
+    fn of_twins() -> loom::sync::Arc<Self> {
+        let world = Self::new();
+        *lock(&world.row) = true;
+        world.rebuild_with_twin();
+        world
+    }
+
+    fn rebuild_with_twin(&self) {
+        let delta = word();
+        let building = self.core.publish(&delta);
+        self.core.copy_pending(&building);
+        let copies = 1 + u64::from(*lock(&self.row));
+        let base: Arc<dyn Membership> = Arc::new(Copies(AtomicU64::new(copies)));
+        let (_, _trusted) = self.core.swap(&building, &base, copies);
+    }
+
+    fn delete_and_retire(&self) {
+        self.core.begin_write(KEY);
+        let doomed = self.core.doom(KEY);
+        let removed = if std::mem::take(&mut *lock(&self.row)) { Removed::LastRow } else { Removed::Other };
+        let _ = self.core.retire(KEY, doomed, removed);
+        self.core.settle(KEY);
+    }
+
+    fn twin_is_there(&self) {
+        assert!(!self.core.check(TWIN).is_absent(), "another key was retired");
+    }
+}
+
+fn retire_against_rebuild() {
+    let world = World::of_twins();
+    let (deleter, rebuilder) = (world.clone(), world.clone());
+    let deleter = thread::spawn(move || deleter.delete_and_retire());
+    let rebuilder = thread::spawn(move || rebuilder.rebuild_with_twin());
+    world.twin_is_there();
+    deleter.join().unwrap();
+    world.twin_is_there();
+    rebuilder.join().unwrap();
+    world.twin_is_there();
+}
+
+#[test]
+fn loom_retiring_against_a_rebuild_takes_no_other_key() {
+    explore(None, retire_against_rebuild);
+}
+
+#[test]
+#[should_panic(expected = "another key was retired")]
+fn loom_retiring_fails_when_the_generation_is_loaded_anew() {
+    explore(Some(Mutant::RetireReloads), retire_against_rebuild);
+}
+
+/// The key is created again while its delete retires it. An insert that finds the row still there gives up.
+#[test]
+fn loom_retiring_against_a_create_loses_neither_key() {
+    explore(None, || {
+        let world = World::of_twins();
+        let (deleter, creator) = (world.clone(), world.clone());
+        let deleter = thread::spawn(move || deleter.delete_and_retire());
+        let creator = thread::spawn(move || {
+            creator.core.begin(KEY);
+            let created = !std::mem::replace(&mut *lock(&creator.row), true);
+            creator.core.settle(KEY);
+            if created {
+                creator.acknowledge();
+            }
+        });
+        world.promise();
+        world.twin_is_there();
+        creator.join().unwrap();
+        world.promise();
+        deleter.join().unwrap();
+        world.promise();
+        world.twin_is_there();
+    });
 }
