@@ -8,7 +8,7 @@ mod kinds;
 
 use absentia::bloom::{Kernel, LinesPerKey, Sizing, sizing};
 use absentia::{BlockedBloom, Capacity, Fpr, KeyHash, KeyHasher, MIN_FPR, ParamError};
-use kinds::{Kind, builder, every_kind};
+use kinds::{Bloom, Kind, Wanted, builder, every_bloom, every_kind, wanted};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -48,10 +48,19 @@ unsafe impl GlobalAlloc for Watched {
 static ALLOCATOR: Watched = Watched;
 
 /// The error of a build, during which nothing as large as a line of filter was allocated.
-fn refused<F: Kind>(builder: &absentia::BloomBuilder) -> ParamError {
+fn refused<F: Bloom>(builder: &absentia::BloomBuilder) -> ParamError {
     let builder = builder.clone();
+    refusal(|| F::build(builder))
+}
+
+/// The same, of any kind.
+fn not_made<F: Kind>(wanted: Wanted) -> ParamError {
+    refusal(|| F::make(&wanted))
+}
+
+fn refusal<F>(build: impl FnOnce() -> Result<F, ParamError>) -> ParamError {
     LARGEST.set(0);
-    let built = F::build(builder);
+    let built = build();
     let largest = LARGEST.get();
     let error = built.map(|_| ()).expect_err("a filter that cannot be");
     assert!(largest < 64, "{error}: {largest} bytes were allocated");
@@ -70,7 +79,7 @@ const LENGTHS: [usize; 8] = [0, 1, 63, 64, 65, 511, 512, 513];
 
 #[test]
 fn a_batch_of_any_length_answers_like_its_keys_under_every_kernel() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for kernel in Kernel::available() {
             for (capacity, p) in [(0, 0.5), (1, 0.01), (700, 0.01), (700, 1e-6)] {
                 let builder = builder(lines, 1).capacity(capacity).fpr(p).kernel(kernel);
@@ -97,13 +106,59 @@ fn a_batch_of_any_length_answers_like_its_keys_under_every_kernel() {
             }
         }
     }
+    every_bloom!(check());
+}
+
+/// The same for kinds that do not tell whether a key was new: whichever way the keys come in, the answers are the same.
+#[test]
+fn keys_and_hashes_and_batches_of_any_length_make_the_same_filter() {
+    fn check<F: Kind>(lines: LinesPerKey) {
+        for (capacity, p) in [(2500, 0.3), (2500, 0.01), (2500, 1e-6)] {
+            let make = || F::make(&Wanted { fpr: p, ..wanted(lines, 1, capacity) }).unwrap();
+            let [mut single, mut keyed, mut hashed, mut by_hash] = [(); 4].map(|()| make());
+            let mut first = 0;
+            for len in LENGTHS {
+                let what = format!("{single:?}, {len} in the batch");
+                let keys: Vec<u64> = (first..first + len as u64).collect();
+                let hashes: Vec<KeyHash> = keys.iter().map(|key| single.hasher().hash(key)).collect();
+                keyed.put_batch(&keys);
+                hashed.put_hash_batch(&hashes);
+                for (key, &hash) in keys.iter().zip(&hashes) {
+                    let maybe = single.contains(key);
+                    assert_eq!((single.contains_hash(hash), single.put(key), by_hash.put_hash(hash)), (maybe, !maybe, !maybe), "{what}");
+                    assert!(!single.put(key) && !by_hash.put_hash(hash), "{what}");
+                }
+                // Those that are in, and as many that are not.
+                let asked: Vec<u64> = (first..first + 2 * len as u64).collect();
+                let hashes: Vec<KeyHash> = asked.iter().map(|key| single.hasher().hash(key)).collect();
+                for filter in [&single, &keyed, &hashed, &by_hash] {
+                    let one_by_one: Vec<bool> = asked.iter().map(|key| filter.contains(key)).collect();
+                    assert!(one_by_one[..len].iter().all(|&found| found), "{what}");
+                    for answers in [filter.contains_batch(&asked), filter.contains_hash_batch(&hashes)] {
+                        assert_eq!(answers.len(), asked.len(), "{what}");
+                        assert!(answers.iter().by_vals().eq(one_by_one.iter().copied()), "{what}");
+                    }
+                }
+                first += len as u64;
+            }
+            let probes: Vec<u64> = (0..20_000).collect();
+            let (answers, found) = (single.contains_batch(&probes), keyed.contains_batch(&probes));
+            assert_eq!((&answers, &found), (&by_hash.contains_batch(&probes), &hashed.contains_batch(&probes)), "{single:?}");
+            // Not so many copies more that a filter which counts them would answer otherwise.
+            assert!(answers.count_ones().abs_diff(found.count_ones()) <= 400, "{single:?} {keyed:?}");
+            for filter in [&mut single, &mut keyed, &mut hashed, &mut by_hash] {
+                filter.clear();
+                assert!(filter.contains_batch(&probes).not_any() && filter.fill_ratio() == 0.0 && filter.estimated_fpr() == 0.0, "{filter:?}");
+            }
+        }
+    }
     every_kind!(check());
 }
 
 /// Hashes that fall on the first and the last line, the first and the last bit, and all on one another.
 #[test]
 fn hashes_of_all_zeros_and_all_ones_have_their_places() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for kernel in Kernel::available() {
             for bytes in [128, 64 * 6, 64 * 1002] {
                 let mut filter = F::build(builder(lines, 1).memory(bytes).capacity(bytes / 2).kernel(kernel)).unwrap();
@@ -115,6 +170,22 @@ fn hashes_of_all_zeros_and_all_ones_have_their_places() {
             }
         }
     }
+    every_bloom!(check());
+}
+
+/// The same in a filter of any kind, for one key and for many.
+#[test]
+fn hashes_of_all_zeros_and_all_ones_are_keys_like_others() {
+    fn check<F: Kind>(lines: LinesPerKey) {
+        for capacity in [40, 300, 40_000] {
+            let mut filter = F::make(&Wanted { fpr: 1e-3, ..wanted(lines, 1, capacity) }).unwrap();
+            let ends = [0, 1, u64::from(u32::MAX), 1 << 32, u64::MAX - 1, u64::MAX];
+            for hash in ends.into_iter().flat_map(|first| ends.map(|second| KeyHash::from_parts(first, second))) {
+                assert_eq!(filter.contains_hash(hash), !filter.put_hash(hash));
+                assert!(filter.contains_hash(hash) && !filter.put_hash(hash));
+            }
+        }
+    }
     every_kind!(check());
 }
 
@@ -123,16 +194,16 @@ fn hashes_of_all_zeros_and_all_ones_have_their_places() {
 fn a_key_of_any_length_is_found() {
     fn check<F: Kind>(lines: LinesPerKey) {
         for hasher in [KeyHasher::xxh3(5), KeyHasher::siphash([5; 16])] {
-            let mut filter = F::build(builder(lines, 1).hasher(hasher).capacity(100).fpr(1e-6)).unwrap();
+            let mut filter = F::make(&Wanted { hasher, fpr: 1e-6, ..wanted(lines, 1, 100) }).unwrap();
             let whole: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 251) as u8).collect();
             let lengths = [0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 239, 240, 241, 1023, 1024, 1025, 1 << 20];
             for len in lengths {
                 let key = &whole[..len];
-                assert!(!filter.contains(key) && filter.insert(key) && filter.contains(key) && !filter.insert(&key.to_vec()), "{len}");
+                assert!(!filter.contains(key) && filter.put(key) && filter.contains(key) && !filter.put(&key.to_vec()), "{len}");
             }
             let keys: Vec<&[u8]> = lengths.iter().map(|&len| &whole[..len]).collect();
-            assert!(filter.contains_batch(&keys).all() && filter.insert_batch(&keys).not_any());
-            assert!(filter.insert(&("", "")) && filter.insert(&(&whole, 1u8)) && filter.contains(&(&whole[..], 1u64)));
+            assert!(filter.contains_batch(&keys).all() && keys.iter().all(|key| !filter.put(key)));
+            assert!(filter.put(&("", "")) && filter.put(&(&whole, 1u8)) && filter.contains(&(&whole[..], 1u64)));
             // The last byte of a megabyte counts.
             let mut other = whole.clone();
             other[(1 << 20) - 1] ^= 1;
@@ -144,7 +215,7 @@ fn a_key_of_any_length_is_found() {
 
 #[test]
 fn no_rate_that_is_none_gets_as_far_as_memory() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for p in [0.0, -0.0, 1.0, f64::NAN, -1.0, f64::INFINITY, f64::NEG_INFINITY, 1.0 + f64::EPSILON, f64::MAX] {
             // Neither a budget of memory nor a capacity beyond all memory hides it.
             let builder = builder(lines, 1).fpr(p);
@@ -153,18 +224,39 @@ fn no_rate_that_is_none_gets_as_far_as_memory() {
                 assert!(matches!(error, ParamError::FprOutOfRange { requested } if requested.to_bits() == p.to_bits()), "{p}: {error}");
             }
         }
-        for p in [1e-9, f64::MIN_POSITIVE, 5e-324, MIN_FPR * (1.0 - f64::EPSILON)] {
-            assert_eq!(refused::<F>(&builder(lines, 1).fpr(p)), ParamError::FprTooSmall { requested: p, smallest: MIN_FPR });
-        }
-        assert!(F::build(builder(lines, 1).capacity(10).fpr(MIN_FPR)).is_ok());
-        assert!(F::build(builder(lines, 1).capacity(10).fpr(1.0 - f64::EPSILON)).is_ok());
     }
-    every_kind!(check());
+    every_bloom!(check());
+    fn check_all<F: Kind>(lines: LinesPerKey) {
+        for p in [0.0, -0.0, 1.0, f64::NAN, -1.0, f64::INFINITY, f64::NEG_INFINITY, 1.0 + f64::EPSILON, f64::MAX] {
+            let wanted = Wanted { fpr: p, ..wanted(lines, 1, 10) };
+            for wanted in [Wanted { capacity: Some(u64::MAX), ..wanted.clone() }, Wanted { memory_limit: 0, ..wanted.clone() }, wanted] {
+                let error = not_made::<F>(wanted);
+                assert!(matches!(error, ParamError::FprOutOfRange { requested } if requested.to_bits() == p.to_bits()), "{p}: {error}");
+            }
+        }
+        for p in [1e-9, f64::MIN_POSITIVE, 5e-324, MIN_FPR * (1.0 - f64::EPSILON)] {
+            for capacity in [Some(10), None] {
+                let error = not_made::<F>(Wanted { capacity, fpr: p, ..wanted(lines, 1, 0) });
+                assert_eq!(error, ParamError::FprTooSmall { requested: p, smallest: MIN_FPR });
+            }
+        }
+        for p in [MIN_FPR, 1.0 - f64::EPSILON] {
+            let mut filter = F::make(&Wanted { fpr: p, ..wanted(lines, 1, 10) }).unwrap();
+            assert!(
+                (0..10u64).all(|key| {
+                    filter.put(&key);
+                    filter.contains(&key)
+                }),
+                "{filter:?}"
+            );
+        }
+    }
+    every_kind!(check_all());
 }
 
 #[test]
 fn memory_for_less_than_a_line_is_too_small_and_says_what_would_do() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         let least = match (F::CLASSIC, lines) {
             (true, _) => 1,
             (false, LinesPerKey::Two) => 128,
@@ -184,7 +276,7 @@ fn memory_for_less_than_a_line_is_too_small_and_says_what_would_do() {
             }
         }
     }
-    every_kind!(check());
+    every_bloom!(check());
     assert_eq!(BlockedBloom::with_memory(63, 1).unwrap_err(), ParamError::MemoryTooSmall { given: 63, needed: 64 });
     let auto = BlockedBloom::with_memory(127, 1).unwrap();
     assert_eq!((auto.lines(), auto.lines_per_key()), (1, 1));
@@ -192,7 +284,7 @@ fn memory_for_less_than_a_line_is_too_small_and_says_what_would_do() {
 
 #[test]
 fn memory_beyond_the_limit_is_refused_and_not_asked_for() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for bytes in [u64::MAX, u64::MAX - 63, 1 << 63, (64 << 30) + 128] {
             let error = refused::<F>(&builder(lines, 1).memory(bytes).capacity(100));
             assert!(matches!(error, ParamError::TooLarge { needed, limit } if needed > limit && limit <= 64 << 30), "{error}");
@@ -200,20 +292,28 @@ fn memory_beyond_the_limit_is_refused_and_not_asked_for() {
             let error = refused::<F>(&builder(lines, 1).memory(u64::MAX).capacity(100).memory_limit(u64::MAX));
             assert!(matches!(error, ParamError::TooLarge { needed, limit } if needed > limit && limit <= isize::MAX as u64), "{error}");
         }
+    }
+    every_bloom!(check());
+    fn check_all<F: Kind>(lines: LinesPerKey) {
         for p in [0.5, 0.01, 1e-8] {
             for capacity in [u64::MAX, 1 << 62, 1 << 45] {
-                let error = refused::<F>(&builder(lines, 1).capacity(capacity).fpr(p));
-                assert!(matches!(error, ParamError::TooLarge { .. }), "{error}");
+                let error = not_made::<F>(Wanted { fpr: p, ..wanted(lines, 1, capacity) });
+                assert!(matches!(error, ParamError::TooLarge { needed, limit } if needed > limit), "{error}");
             }
         }
-        assert!(matches!(refused::<F>(&builder(lines, 1).capacity(1000).memory_limit(0)), ParamError::TooLarge { limit: 0, .. }));
+        assert!(matches!(not_made::<F>(Wanted { memory_limit: 0, ..wanted(lines, 1, 1000) }), ParamError::TooLarge { limit: 0, .. }));
+        // The limit is of all the memory of the filter, and inclusive.
+        let needed = F::make(&wanted(lines, 1, 1000)).unwrap().memory_bytes();
+        assert!(F::make(&Wanted { memory_limit: needed, ..wanted(lines, 1, 1000) }).is_ok());
+        let error = not_made::<F>(Wanted { memory_limit: needed - 1, ..wanted(lines, 1, 1000) });
+        assert_eq!(error, ParamError::TooLarge { needed, limit: needed - 1 });
     }
-    every_kind!(check());
+    every_kind!(check_all());
 }
 
 #[test]
 fn folds_beyond_all_sizes_are_refused() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for times in [40, 62, 63, 64, 65, 1000, u32::MAX] {
             let error = refused::<F>(&builder(lines, 1).capacity(10).foldable(times));
             assert!(matches!(error, ParamError::TooLarge { needed, limit } if needed > limit), "{times}: {error}");
@@ -221,14 +321,14 @@ fn folds_beyond_all_sizes_are_refused() {
             assert!(matches!(error, ParamError::MemoryTooSmall { given, needed } if given == 1 << 20 && needed > given), "{times}: {error}");
         }
     }
-    every_kind!(check());
+    every_bloom!(check());
 }
 
 /// **What "needed" once said wrong.** For a classic filter it was the number of bits, eight times the bytes that would do; and where the memory was
 /// too little for a single line, what a filter needs that nobody wants to fold.
 #[test]
 fn the_memory_that_would_do_is_the_least_that_does() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for times in [0, 1, 2, 5, 9, 20] {
             for given in [0, 1, 63, 64, 128, 500] {
                 let sized = |bytes: u64| builder(lines, 1).capacity(10).memory(bytes).foldable(times);
@@ -241,8 +341,8 @@ fn the_memory_that_would_do_is_the_least_that_does() {
             }
         }
     }
-    every_kind!(check());
-    fn check_auto<F: Kind>() {
+    every_bloom!(check());
+    fn check_auto<F: Bloom>() {
         check::<F>(LinesPerKey::Auto);
     }
     check_auto::<BlockedBloom>();
@@ -251,7 +351,7 @@ fn the_memory_that_would_do_is_the_least_that_does() {
 /// A filter for one key, or for none, is a filter.
 #[test]
 fn a_capacity_of_one_and_of_none_hold_what_they_are_given() {
-    fn check<F: Kind>(lines: LinesPerKey) {
+    fn check<F: Bloom>(lines: LinesPerKey) {
         for capacity in [0, 1] {
             for p in [0.999, 0.01, 1e-8] {
                 let mut filter = F::build(builder(lines, 2).capacity(capacity).fpr(p)).unwrap();
@@ -263,6 +363,30 @@ fn a_capacity_of_one_and_of_none_hold_what_they_are_given() {
                 assert!(
                     (0..1000u64).all(|key| filter.contains(&key)) && filter.is_saturated() == (filter.estimated_fpr() > p + p.min((1.0 - p) / 2.0))
                 );
+            }
+        }
+    }
+    every_bloom!(check());
+}
+
+/// The same for every kind, as far as they go: a cuckoo filter takes eight keys at least, and says when it is full.
+#[test]
+fn every_kind_has_filters_for_no_keys_and_for_a_few() {
+    fn check<F: Kind>(lines: LinesPerKey) {
+        for capacity in [0, 1, 2, 3] {
+            for p in [0.9, 0.01, 1e-8] {
+                let mut filter = F::make(&Wanted { fpr: p, ..wanted(lines, 2, capacity) }).unwrap();
+                for _ in 0..2 {
+                    assert!((0..100u64).all(|key| !filter.contains(&key)) && filter.contains_batch(&[0u64; 100]).not_any());
+                    assert!(!filter.contains("a") && filter.put("a") && filter.contains("a") && !filter.put("a"));
+                    (0..capacity).for_each(|key| _ = filter.put(&key));
+                    assert!((0..capacity).all(|key| filter.contains(&key)) && filter.contains("a"));
+                    assert!(filter.fill_ratio() > 0.0 && filter.fill_ratio() <= 1.0, "{filter:?}");
+                    assert!((0.0..=1.0).contains(&filter.estimated_fpr()) && (0.0..=1.0).contains(&filter.predicted_fpr()), "{filter:?}");
+                    assert_eq!((filter.capacity(), filter.memory_bytes() <= 1024, filter.bits() <= 8 * 1024), (capacity, true, true), "{filter:?}");
+                    filter.clear();
+                    assert!(!filter.contains("a") && !filter.is_saturated());
+                }
             }
         }
     }
@@ -329,6 +453,12 @@ fn a_capacity_that_nobody_said_is_an_error() {
     assert_eq!(builder().build_classic().unwrap_err(), ParamError::NoCapacity);
     assert_eq!(builder().memory(1 << 20).build().unwrap_err(), ParamError::NoCapacity);
     assert!(builder().capacity(0).build().is_ok());
+    fn check<F: Kind>(lines: LinesPerKey) {
+        assert_eq!(not_made::<F>(Wanted { capacity: None, ..wanted(lines, 1, 0) }), ParamError::NoCapacity);
+        let error = not_made::<F>(Wanted { capacity: None, fpr: 2.0, ..wanted(lines, 1, 0) });
+        assert_eq!(error, ParamError::FprOutOfRange { requested: 2.0 });
+    }
+    every_kind!(check());
     // A wrong rate is named first.
     assert!(matches!(builder().fpr(2.0).build(), Err(ParamError::FprOutOfRange { .. })));
 }

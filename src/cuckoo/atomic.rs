@@ -8,7 +8,7 @@ use super::geometry::Place;
 use super::shape::Shape;
 use super::slots::SharedTable;
 use crate::filter::{Membership, RemoveShared, batch};
-use crate::kernel::{self, Asked};
+use crate::kernel::{self, Asked, Kernel};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
 use crate::sync::{AtomicU64, Ordering};
@@ -100,7 +100,7 @@ impl AtomicCuckoo {
     /// [`contains`](Self::contains) for every key, a bit each, with overlapping cache misses.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(self.hasher, keys, |hashes, answers| self.has_all(hashes, answers))
+        batch::key_answers(self.hasher, keys, |hashes, answers| self.shape.kernel.run(|| self.has_all(hashes, answers)))
     }
 
     /// The hasher of this filter, for hashes that are computed once and given to several filters.
@@ -171,9 +171,10 @@ impl<H> AtomicCuckoo<H> {
     /// [`contains_hash`](Self::contains_hash) for every hash, a bit each.
     #[must_use]
     pub fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        batch::answers(hashes, |hashes, answers| self.has_all(hashes, answers))
+        batch::answers(hashes, |hashes, answers| self.shape.kernel.run(|| self.has_all(hashes, answers)))
     }
 
+    #[inline(always)]
     fn has_all(&self, hashes: &[KeyHash], answers: &mut [usize]) {
         let ask = |filter: &&Self, hash: KeyHash| {
             let Place { fingerprint, home, other } = filter.shape.geometry.place(hash);
@@ -274,6 +275,18 @@ impl<H> AtomicCuckoo<H> {
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         self.shape.is_saturated(self.len())
+    }
+
+    /// See [`CuckooFilter::kernel`](CuckooFilter::kernel).
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.shape.kernel
+    }
+
+    /// Its name: `portable`, `avx2`, `avx512` or `neon`.
+    #[must_use]
+    pub fn kernel_name(&self) -> &'static str {
+        self.shape.kernel.name()
     }
 
     /// Becomes what a filter of the same shape is. It is empty before.

@@ -4,6 +4,7 @@ use super::atomic::AtomicCuckoo;
 use super::filter::CuckooFilter;
 use super::shape::Shape;
 use super::sizing::{self, CuckooPlan, MAX_WIDTH, MIN_WIDTH};
+use crate::kernel::Kernel;
 use crate::key::KeyHasher;
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 
@@ -24,13 +25,14 @@ pub struct CuckooBuilder {
     capacity: Option<u64>,
     fpr: f64,
     width: Option<u32>,
+    kernel: Option<Kernel>,
     hasher: Option<KeyHasher>,
     memory_limit: u64,
 }
 
 impl Default for CuckooBuilder {
     fn default() -> Self {
-        Self { capacity: None, fpr: 0.01, width: None, hasher: None, memory_limit: DEFAULT_MEMORY_LIMIT }
+        Self { capacity: None, fpr: 0.01, width: None, kernel: None, hasher: None, memory_limit: DEFAULT_MEMORY_LIMIT }
     }
 }
 
@@ -55,6 +57,12 @@ impl CuckooBuilder {
     /// The width of fingerprints, in place of a rate: 7 to 32 bits. A rate that was given as well has no effect.
     pub fn fingerprint_bits(mut self, width: u32) -> Self {
         self.width = Some(width);
+        self
+    }
+
+    /// The instruction set for batches. By itself a filter takes the best that the machine has.
+    pub fn kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = Some(kernel);
         self
     }
 
@@ -110,6 +118,6 @@ impl CuckooBuilder {
             }
         };
         let promised = fpr.map_or(plan.predicted_fpr, Fpr::value);
-        Ok((Shape::new(capacity, promised, plan, self.memory_limit, hasher.fingerprint())?, hasher))
+        Ok((Shape::new(capacity, promised, plan, self.kernel.unwrap_or_else(Kernel::best), self.memory_limit, hasher.fingerprint())?, hasher))
     }
 }

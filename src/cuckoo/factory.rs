@@ -6,6 +6,7 @@ use super::shape::Shape;
 use super::sizing;
 use super::slots::slot_bits;
 use crate::filter::{FilterFactory, Insert, InsertError, InsertShared, Membership};
+use crate::kernel::Kernel;
 use crate::key::{HasherFingerprint, KeyHash};
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 use bitvec::vec::BitVec;
@@ -48,7 +49,7 @@ impl<D: FilterFactory> FilterFactory for CuckooFactory<D> {
     fn base(&self, capacity: Capacity, fpr: Fpr, hasher: HasherFingerprint) -> Result<Box<dyn Insert>, ParamError> {
         let width = slot_bits(sizing::plan(capacity, fpr).width);
         let plan = sizing::plan_width(capacity, width);
-        let shape = Shape::new(capacity, fpr.value(), plan, self.memory_limit, hasher)?;
+        let shape = Shape::new(capacity, fpr.value(), plan, Kernel::best(), self.memory_limit, hasher)?;
         // Both now, while an error can still be told.
         let shared = AtomicCuckoo::with_shape(shape.clone(), self.memory_limit, ())?;
         Ok(Box::new(Base { filter: CuckooFilter::with_shape(shape, self.memory_limit, ())?, shared }))

@@ -7,7 +7,7 @@ use super::geometry::Place;
 use super::relocate::crowd_in;
 use super::shape::Shape;
 use crate::filter::{Insert, InsertError, Membership, Remove, batch};
-use crate::kernel::{self, Asked, fetch};
+use crate::kernel::{self, Asked, Kernel, fetch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, ParamError};
 use bitvec::vec::BitVec;
@@ -133,7 +133,7 @@ impl CuckooFilter {
     /// [`contains`](Self::contains) for every key, a bit each. Its cache misses overlap: up to four times as fast where the filter is large.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
-        batch::key_answers(self.hasher, keys, |hashes, answers| by_width!(self.has_all(hashes, answers)))
+        batch::key_answers(self.hasher, keys, |hashes, answers| self.ask(hashes, answers))
     }
 
     /// [`insert`](Self::insert) for every key of an iterator, and how many there were.
@@ -230,13 +230,13 @@ impl<H> CuckooFilter<H> {
     ///
     /// As there.
     pub fn insert_hash_batch(&mut self, hashes: &[KeyHash]) -> Result<(), CuckooError> {
-        by_width!(self.put_all(hashes))
+        self.shape.kernel.run(|| by_width!(self.put_all(hashes)))
     }
 
     /// [`contains_hash`](Self::contains_hash) for every hash, a bit each.
     #[must_use]
     pub fn contains_hash_batch(&self, hashes: &[KeyHash]) -> BitVec {
-        batch::answers(hashes, |hashes, answers| by_width!(self.has_all(hashes, answers)))
+        batch::answers(hashes, |hashes, answers| self.ask(hashes, answers))
     }
 
     /// [`try_extend`](CuckooFilter::try_extend) by hash.
@@ -308,10 +308,20 @@ impl<H> CuckooFilter<H> {
         self.table.find::<L>(place.home, place.fingerprint).count() + self.table.find::<L>(place.other, place.fingerprint).count()
     }
 
-    fn has_all<L: Lanes>(&self, hashes: &[KeyHash], answers: &mut [usize]) {
+    fn ask(&self, hashes: &[KeyHash], answers: &mut [usize]) {
         if self.table.is_cached() {
-            return kernel::each(hashes, answers, |hash| self.has::<L>(self.shape.geometry.place(hash)));
+            by_width!(self.has_each(hashes, answers));
+        } else {
+            self.shape.kernel.run(|| by_width!(self.has_ahead(hashes, answers)));
         }
+    }
+
+    fn has_each<L: Lanes>(&self, hashes: &[KeyHash], answers: &mut [usize]) {
+        kernel::each(hashes, answers, |hash| self.has::<L>(self.shape.geometry.place(hash)));
+    }
+
+    #[inline(always)]
+    fn has_ahead<L: Lanes>(&self, hashes: &[KeyHash], answers: &mut [usize]) {
         let ask = |filter: &&Self, hash: KeyHash| {
             let place = filter.ask_for(hash);
             Asked { lines: [place.home, place.other], second: u64::from(place.fingerprint) }
@@ -332,6 +342,7 @@ impl<H> CuckooFilter<H> {
         place
     }
 
+    #[inline(always)]
     fn put_all<L: Lanes>(&mut self, hashes: &[KeyHash]) -> Result<(), CuckooError> {
         /// Keys that are asked for while as many others are inserted.
         const STEP: usize = 16;
@@ -431,6 +442,18 @@ impl<H> CuckooFilter<H> {
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         self.shape.is_saturated(self.len)
+    }
+
+    /// Which instruction set the batches run on.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.shape.kernel
+    }
+
+    /// Its name: `portable`, `avx2`, `avx512` or `neon`. The second and third are one and the same here, the last is the first.
+    #[must_use]
+    pub fn kernel_name(&self) -> &'static str {
+        self.shape.kernel.name()
     }
 
     /// Takes the filter apart, for whoever keeps its fingerprints in another form.

@@ -26,6 +26,7 @@ mod slots;
 #[cfg(all(test, not(absentia_loom)))]
 mod tests;
 
+pub use crate::kernel::Kernel;
 pub use atomic::AtomicCuckoo;
 pub use builder::CuckooBuilder;
 pub use error::{CuckooError, GrowError};

@@ -3,6 +3,7 @@
 use super::bucket::SLOTS;
 use super::geometry::Geometry;
 use super::sizing::{CuckooPlan, false_positive_rate, plan_width};
+use crate::kernel::Kernel;
 use crate::key::HasherFingerprint;
 use crate::params::{Capacity, ParamError};
 use std::fmt;
@@ -14,6 +15,7 @@ pub(super) struct Shape {
     fpr: f64,
     pub(super) plan: CuckooPlan,
     pub(super) geometry: Geometry,
+    pub(super) kernel: Kernel,
     pub(super) hasher: HasherFingerprint,
 }
 
@@ -21,15 +23,22 @@ impl Shape {
     /// # Errors
     ///
     /// Where the buckets are more than can be counted here, and so more than there is memory for.
-    pub(super) fn new(capacity: Capacity, fpr: f64, plan: CuckooPlan, limit: u64, hasher: HasherFingerprint) -> Result<Self, ParamError> {
+    pub(super) fn new(
+        capacity: Capacity,
+        fpr: f64,
+        plan: CuckooPlan,
+        kernel: Kernel,
+        limit: u64,
+        hasher: HasherFingerprint,
+    ) -> Result<Self, ParamError> {
         let buckets = usize::try_from(plan.buckets).map_err(|_| ParamError::TooLarge { needed: plan.memory_bytes(), limit })?;
         let geometry = Geometry::new(buckets, plan.width);
-        Ok(Self { capacity: capacity.get(), fpr, plan, geometry, hasher })
+        Ok(Self { capacity: capacity.get(), fpr, plan, geometry, kernel, hasher })
     }
 
     /// The shape for another number of keys, with fingerprints of the same width.
     pub(super) fn for_capacity(&self, capacity: Capacity, limit: u64) -> Result<Self, ParamError> {
-        Self::new(capacity, self.fpr, plan_width(capacity, self.plan.width), limit, self.hasher)
+        Self::new(capacity, self.fpr, plan_width(capacity, self.plan.width), self.kernel, limit, self.hasher)
     }
 
     pub(super) fn slots(&self) -> u64 {
@@ -60,6 +69,7 @@ impl Shape {
             .field("len", &len)
             .field("bits", &bits)
             .field("fingerprint_bits", &self.plan.width)
+            .field("kernel", &format_args!("{}", self.kernel))
             .field("load", &format_args!("{:.4}", self.load_factor(len)))
             .finish()
     }

@@ -3,6 +3,7 @@
 use super::bucket::{Lanes, NARROW, SLOTS, Table};
 use super::*;
 use crate::filter::{FilterFactory, Insert, InsertShared, Membership, Remove};
+use crate::kernel::Kernel;
 use crate::key::{HasherFingerprint, KeyHash, KeyHasher};
 use crate::params::{Capacity, Fpr, ParamError};
 use proptest::prelude::*;
@@ -220,12 +221,14 @@ proptest! {
     }
 }
 
-/// Large enough that the batches ask ahead.
+/// Large enough that the batches ask ahead, on every instruction set that there is.
 #[test]
 fn batches_do_what_single_calls_do() {
-    for width in [8, 13, 32] {
+    for (width, kernel) in [8, 13, 32].into_iter().flat_map(|width| Kernel::available().map(move |kernel| (width, kernel))) {
         let keys: Vec<u64> = (0..400_000).collect();
-        let (mut one, mut many) = (filter(400_000, width, 9), filter(400_000, width, 9));
+        let of = || CuckooFilter::builder().capacity(400_000).fingerprint_bits(width).kernel(kernel).hasher(KeyHasher::xxh3(9)).build().unwrap();
+        let (mut one, mut many) = (of(), of());
+        assert_eq!(one.kernel_name(), kernel.name());
         keys.iter().for_each(|key| one.insert(key).unwrap());
         many.insert_batch(&keys).unwrap();
         assert!(one.image() == many.image() && one.len() == many.len(), "{width}");

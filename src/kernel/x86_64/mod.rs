@@ -8,7 +8,13 @@ mod load;
 
 /// What the functions of `avx2` are compiled for.
 pub(super) fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+}
+
+/// Runs `loops`, whatever of it is inlined here, on the instructions that came with AVX2.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn run<R>(loops: impl FnOnce() -> R) -> R {
+    loops()
 }
 
 /// What the functions of `avx512` are compiled for.
