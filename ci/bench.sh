@@ -26,7 +26,7 @@ begun=$(grep -c '^Testing ' "$log" || true) passed=$(grep -cx 'Success' "$log" |
 [ "$begun" -eq "$passed" ] || { echo "bench: $begun benches began, $passed ended well" >&2; exit 1; }
 [ "$passed" -ge "$least" ] || { echo "bench: only $passed benches ran, at least $least were expected" >&2; exit 1; }
 # The table of rates is printed after its assertions.
-for kind in blocked two_lines atomic blocked-classical classic; do
+for kind in blocked two_lines atomic blocked-classical classic counting counting-two cuckoo atomic_cuckoo rotating; do
     for p in 3e-1 1e-1 1e-2 1e-3 1e-4; do
         grep -q "^$kind  *$p " "$log" || { echo "bench: no false-positive rate of $kind at $p" >&2; exit 1; }
     done

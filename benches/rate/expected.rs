@@ -5,7 +5,8 @@
 //! after position, averaged over the Poisson distribution of X. The mean must agree with the closed form of `sizing`, which was found in another way.
 //! As the number of all keys is given and not chance, the variance is what X does not explain: Var(rate) − Cov(rate, X)²/E(X).
 
-use absentia::bloom::sizing::{Classical, LinePlan};
+use absentia::bloom::sizing::{Classical, CounterPlan, LinePlan};
+use absentia::cuckoo::sizing::{CuckooPlan, false_positive_rate};
 
 /// A mean, and a variance over the square of it.
 #[derive(Clone, Copy)]
@@ -27,24 +28,38 @@ impl Expected {
 pub(crate) fn of_lines(plan: &LinePlan, keys: u64) -> Expected {
     let parts = plan.lines_per_key;
     let lines = (plan.lines / u64::from(parts)) as f64;
-    let line = of_a_line(keys as f64 / lines, plan.k_per_line());
-    let rate = plan.fpr_with(keys);
+    of_parts(parts, lines, of_a_line(512, keys as f64 / lines, plan.k_per_line()), plan.fpr_with(keys))
+}
+
+/// Of a filter of counters, 128 to a line.
+pub(crate) fn of_counters(plan: &CounterPlan, keys: u64) -> Expected {
+    let parts = plan.lines_per_key;
+    let lines = (plan.lines / u64::from(parts)) as f64;
+    of_parts(parts, lines, of_a_line(128, keys as f64 / lines, plan.k / parts), plan.fpr_with(keys))
+}
+
+fn of_parts(parts: u32, lines: f64, line: Expected, rate: f64) -> Expected {
     let mixture = line.rate.powi(parts as i32);
-    assert!((mixture / rate - 1.0).abs() < 1e-3, "{plan:?} with {keys} keys: predicted {rate:e}, by the distribution of a line {mixture:e}");
+    assert!((mixture / rate - 1.0).abs() < 1e-3, "{parts} parts of {lines} lines: predicted {rate:e}, by the distribution of a line {mixture:e}");
     // A part is the mean of its lines; two parts are a product of independent factors, whose relative variances add up.
     Expected { rate, variance: f64::from(parts) * line.variance / lines }
 }
 
-const BITS: usize = 512;
+/// Of a cuckoo filter with `keys` fingerprints in it. What varies is how many of the cases (`cuckoo::sizing`) have more than one key; as their number is given,
+/// with a relative variance below rate / keys.
+pub(crate) fn of_fingerprints(plan: &CuckooPlan, keys: u64) -> Expected {
+    let rate = false_positive_rate(plan.width, keys as f64 / (plan.buckets * 4) as f64);
+    Expected { rate, variance: rate / keys as f64 }
+}
 
-/// Of one line with so many keys on average.
-fn of_a_line(keys: f64, k: u32) -> Expected {
+/// Of one line of so many places with so many keys on average.
+fn of_a_line(places: usize, keys: f64, k: u32) -> Expected {
     assert!(keys < 700.0, "e^-{keys} is no longer a number");
     // The chance of X keys, and the chances of S bits set by them.
-    let (mut chance, mut set) = ((-keys).exp(), [0.0; BITS + 1]);
+    let (mut chance, mut set) = ((-keys).exp(), vec![0.0; places + 1]);
     set[0] = 1.0;
     let (mut mean, mut square, mut product) = (0.0, 0.0, 0.0);
-    let rates: Vec<f64> = (0..=BITS).map(|bits| (bits as f64 / BITS as f64).powi(k as i32)).collect();
+    let rates: Vec<f64> = (0..=places).map(|bits| (bits as f64 / places as f64).powi(k as i32)).collect();
     let most = keys + 12.0 * keys.sqrt() + 30.0;
     for x in (0..).map(f64::from).take_while(|&x| x < most) {
         let first: f64 = set.iter().zip(&rates).map(|(p, rate)| p * rate).sum();
@@ -54,8 +69,8 @@ fn of_a_line(keys: f64, k: u32) -> Expected {
         product += chance * first * x;
         chance *= keys / (x + 1.0);
         for _ in 0..k {
-            for bits in (1..=BITS).rev() {
-                set[bits] = (set[bits] * bits as f64 + set[bits - 1] * (BITS + 1 - bits) as f64) / BITS as f64;
+            for bits in (1..=places).rev() {
+                set[bits] = (set[bits] * bits as f64 + set[bits - 1] * (places + 1 - bits) as f64) / places as f64;
             }
             set[0] = 0.0;
         }

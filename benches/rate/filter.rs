@@ -4,7 +4,7 @@
 use super::expected::{self, Expected};
 use absentia::bloom::sizing::{LinePlan, LinesPerKey, Sizing, classical};
 use absentia::filter::Membership;
-use absentia::{BloomBuilder, Capacity, Fpr, KeyHash, KeyHasher};
+use absentia::{AtomicCuckoo, BitVec, BloomBuilder, Capacity, CuckooFilter, Fpr, KeyHash, KeyHasher, RotatingBloom, cuckoo, rotating};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
@@ -18,10 +18,36 @@ pub(crate) enum Kind {
     BlockedClassical,
     /// The textbook's filter.
     Classic,
+    /// Counters, one line a key.
+    Counting,
+    /// Two.
+    CountingTwoLines,
+    /// Fingerprints.
+    Cuckoo,
+    /// The same, as many readers and writers share it.
+    AtomicCuckoo,
+    /// Eight windows, the keys spread over them.
+    Rotating,
 }
 
+/// What a filter answers to some hashes.
+pub(crate) type Ask = Box<dyn Fn(&[KeyHash]) -> BitVec>;
+
+const WINDOWS: u32 = 8;
+
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [Self::Blocked, Self::TwoLines, Self::Atomic, Self::BlockedClassical, Self::Classic];
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Blocked,
+        Self::TwoLines,
+        Self::Atomic,
+        Self::BlockedClassical,
+        Self::Classic,
+        Self::Counting,
+        Self::CountingTwoLines,
+        Self::Cuckoo,
+        Self::AtomicCuckoo,
+        Self::Rotating,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -30,12 +56,31 @@ impl Kind {
             Self::Atomic => "atomic",
             Self::BlockedClassical => "blocked-classical",
             Self::Classic => "classic",
+            Self::Counting => "counting",
+            Self::CountingTwoLines => "counting-two",
+            Self::Cuckoo => "cuckoo",
+            Self::AtomicCuckoo => "atomic_cuckoo",
+            Self::Rotating => "rotating",
         }
     }
 
     /// Whether its rate at capacity is promised to be at most the one asked for.
     pub(crate) fn is_guaranteed(self) -> bool {
-        matches!(self, Self::Blocked | Self::TwoLines | Self::Atomic)
+        !matches!(self, Self::BlockedClassical | Self::Classic)
+    }
+
+    /// How far it can be filled beyond its capacity.
+    pub(crate) fn most(self) -> f64 {
+        match self {
+            Self::Cuckoo | Self::AtomicCuckoo => 1.0,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Whether what is expected is only known not to be exceeded: windows are asked at the same positions, and claim less together than they would if each
+    /// were asked at its own.
+    pub(crate) fn is_bounded_only(self) -> bool {
+        self == Self::Rotating
     }
 
     fn sizing(self) -> Sizing {
@@ -44,8 +89,8 @@ impl Kind {
 
     fn lines(self) -> LinesPerKey {
         match self {
-            Self::Blocked => LinesPerKey::One,
-            Self::TwoLines => LinesPerKey::Two,
+            Self::Blocked | Self::Counting => LinesPerKey::One,
+            Self::TwoLines | Self::CountingTwoLines => LinesPerKey::Two,
             _ => LinesPerKey::Auto,
         }
     }
@@ -56,46 +101,93 @@ impl Kind {
 
     /// Whether it has as many lines a key as a filter that is not told.
     pub(crate) fn is_default(self, capacity: u64, p: f64) -> bool {
-        self.is_guaranteed() && self.plan(capacity, p) == Self::Atomic.plan(capacity, p)
+        matches!(self, Self::Blocked | Self::TwoLines | Self::Atomic) && self.plan(capacity, p) == Self::Atomic.plan(capacity, p)
     }
 
     /// What is to be expected with `keys` keys in a filter for `capacity`, and the bits a key of the capacity.
     pub(crate) fn expected(self, capacity: u64, p: f64, keys: u64) -> (Expected, f64) {
-        if self == Self::Classic {
-            let size = classical(Capacity::new(capacity), Fpr::new(p).expect("a rate"));
-            return (expected::of_textbook(&size, keys), size.bits as f64 / capacity as f64);
+        let (all, fpr) = (Capacity::new(capacity), Fpr::new(p).expect("a rate"));
+        match self {
+            Self::Classic => {
+                let size = classical(all, fpr);
+                return (expected::of_textbook(&size, keys), size.bits as f64 / capacity as f64);
+            }
+            Self::Counting | Self::CountingTwoLines => {
+                let plan = Sizing::Guaranteed.plan_counters(all, fpr, self.lines());
+                return (expected::of_counters(&plan, keys), (plan.lines * 512) as f64 / capacity as f64);
+            }
+            Self::Cuckoo | Self::AtomicCuckoo => {
+                let plan = cuckoo::sizing::plan(all, fpr);
+                let bits = if self == Self::Cuckoo { plan.width } else { plan.width.next_power_of_two().max(8) };
+                return (expected::of_fingerprints(&plan, keys), (plan.buckets * 4 * u64::from(bits)) as f64 / capacity as f64);
+            }
+            Self::Rotating => {
+                let window = Capacity::new(capacity / u64::from(WINDOWS));
+                let plan = rotating::plan(WINDOWS, window, fpr, LinesPerKey::Auto).expect("so many windows");
+                let rate = plan.fpr_with(keys / u64::from(WINDOWS));
+                // That windows of so many lines differ by more than some thousandths is out of the question.
+                return (Expected { rate, variance: 1e-5 }, plan.bits_per_key(window));
+            }
+            _ => {}
         }
         let plan = self.plan(capacity, p);
         (expected::of_lines(&plan, keys), (plan.lines * 512) as f64 / capacity as f64)
     }
 
     /// A filter for `capacity` keys at rate `p`, with the keys of these numbers in it.
-    pub(crate) fn filter(self, capacity: u64, p: f64, keys: std::ops::Range<u64>) -> Box<dyn Membership> {
+    pub(crate) fn filter(self, capacity: u64, p: f64, keys: std::ops::Range<u64>) -> Ask {
         let builder = BloomBuilder::default().capacity(capacity).fpr(p).hasher(KeyHasher::xxh3(0)).sizing(self.sizing()).lines_per_key(self.lines());
         match self {
             Self::Blocked | Self::TwoLines | Self::BlockedClassical => {
                 let mut filter = builder.build().expect("memory for a filter");
                 in_batches(keys, |hashes| _ = filter.insert_hash_batch(hashes));
-                Box::new(filter)
+                asked(filter)
             }
             Self::Atomic => {
                 let filter = builder.build_atomic().expect("memory for a filter");
                 in_batches(keys, |hashes| _ = filter.insert_hash_batch(hashes));
-                Box::new(filter)
+                asked(filter)
             }
             Self::Classic => {
                 let mut filter = builder.build_classic().expect("memory for a filter");
                 in_batches(keys, |hashes| _ = filter.insert_hash_batch(hashes));
-                Box::new(filter)
+                asked(filter)
+            }
+            Self::Counting | Self::CountingTwoLines => {
+                let mut filter = builder.build_counting().expect("memory for a filter");
+                in_batches(keys, |hashes| _ = filter.insert_hash_batch(hashes));
+                asked(filter)
+            }
+            Self::Cuckoo | Self::AtomicCuckoo => {
+                let mut filter = CuckooFilter::builder().capacity(capacity).fpr(p).hasher(KeyHasher::xxh3(0)).build().expect("memory for a filter");
+                in_batches(keys, |hashes| filter.insert_hash_batch(hashes).expect("room for as many keys as the capacity"));
+                if self == Self::Cuckoo { asked(filter) } else { asked(AtomicCuckoo::try_from(filter).expect("memory for a filter")) }
+            }
+            Self::Rotating => {
+                let window = capacity / u64::from(WINDOWS);
+                let builder = RotatingBloom::builder().windows(WINDOWS).capacity(window).fpr(p);
+                let mut filter = builder.hasher(KeyHasher::xxh3(0)).build().expect("memory for a filter");
+                let each = (keys.end - keys.start).div_ceil(u64::from(WINDOWS));
+                for first in keys.clone().step_by(each.max(1) as usize) {
+                    if first > keys.start {
+                        filter.rotate();
+                    }
+                    in_batches(first..keys.end.min(first + each), |hashes| _ = filter.insert_hash_batch(hashes));
+                }
+                Box::new(move |hashes| filter.contains_hash_batch(hashes))
             }
         }
     }
 }
 
-/// How many of the keys of these numbers `filter` has, or says that it has.
-pub(crate) fn found(filter: &dyn Membership, numbers: std::ops::Range<u64>) -> u64 {
+fn asked(filter: impl Membership + 'static) -> Ask {
+    Box::new(move |hashes| filter.contains_hash_batch(hashes))
+}
+
+/// How many of the keys of these numbers a filter has, or says that it has.
+pub(crate) fn found(ask: &Ask, numbers: std::ops::Range<u64>) -> u64 {
     let mut found = 0;
-    in_batches(numbers, |hashes| found += filter.contains_hash_batch(hashes).count_ones() as u64);
+    in_batches(numbers, |hashes| found += ask(hashes).count_ones() as u64);
     found
 }
 

@@ -1,9 +1,10 @@
 //! How wide fingerprints are and how many buckets there are: from capacity and rate to a [`CuckooPlan`].
 //!
-//! A question compares one fingerprint with the up to eight in two buckets, so with a share `α` of the slots taken a stranger is claimed at the rate
+//! A key is a fingerprint in one of m/2 pairs of buckets: one of (m/2)·(2^f − 1) cases, all equally likely. A stranger is claimed where its own case is that
+//! of one of the n keys. With `α` = n/(4·m), the share of the slots that is taken:
 //!
 //! ```text
-//! 1 − (1 − α/(2^f − 1))^8        about 8·α/2^f
+//! rate = 1 − e^(−8·α/(2^f − 1))        about 8·α/2^f
 //! ```
 //!
 //! and each halving of the rate costs one bit a key.
@@ -54,7 +55,7 @@ impl CuckooPlan {
 #[must_use]
 pub fn false_positive_rate(width: u32, load: f64) -> f64 {
     let values = ((1u64 << width.clamp(MIN_WIDTH, MAX_WIDTH)) - 1) as f64;
-    -(8.0 * (-load.clamp(0.0, 1.0) / values).ln_1p()).exp_m1()
+    -(-8.0 * load.clamp(0.0, 1.0) / values).exp_m1()
 }
 
 /// The share of slots that keys may take in a large filter. Two buckets of four would take 0.98 of independent fingerprints, and 0.97 was reached with

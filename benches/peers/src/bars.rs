@@ -1,4 +1,5 @@
-//! The bars that absentia has set itself, held against what was measured: (1) one question, (2) batches, (3) inserts and builds, (4) the rate.
+//! The bars that absentia has set itself, held against what was measured: (1) one question, (2) batches, (3) inserts and builds, (4) the rate,
+//! (5) cuckoo filters, (6) windows, (7) counters.
 //!
 //! A ratio against a peer is the *hardest* one: of the rows at equal bits and at equal rate, and of absent and present keys where the bar does not
 //! say which, the one in which ours does worst; of floors the fastest. Each is the middle one of the ratios of the rounds ([`Row::times`]). "Ours" is
@@ -52,6 +53,9 @@ fn of_block(block: &Block) -> Vec<Bar> {
     }
     if block.keys >= MANY_KEYS {
         bars.extend(in_memory(block));
+    }
+    if block.keys >= *L2_KEYS.start() {
+        bars.extend(forgetting(block));
     }
     bars.extend(block.rows.iter().filter(|row| matches!(row.family, Family::Blocked { .. })).map(|row| promise(block, row)));
     bars
@@ -112,6 +116,64 @@ fn in_memory(block: &Block) -> Vec<Bar> {
     let build = |which: usize| block.parallel.get(which).filter(|_| !block.crowded()).and_then(Parallel::speedup);
     bars.push(bar(format!("3 build_from / build_par on two cores{at}"), AtLeast(1.6), build(0), note.to_string()));
     bars.push(bar(format!("3 extend / par_extend on two cores{at}"), AtLeast(1.6), build(1), note.to_string()));
+    bars
+}
+
+/// The rows of the filters that forget. Where the design notes say what is to be beaten they mean a peer with its own hash; with the hash that ours has it
+/// is faster, and said beside.
+fn forgetting(block: &Block) -> Vec<Bar> {
+    let cached = L2_KEYS.contains(&block.keys);
+    let at = place(block, if cached { "L2" } else { "beyond" });
+    let row = |family| block.rows.iter().find(|row| row.family == family);
+    // The hardest of absent and present.
+    let over = |theirs: Family, ours: Family, mode: Mode| {
+        let (theirs, ours) = (row(theirs)?, row(ours)?);
+        LOOKUPS.iter().filter_map(|&op| theirs.times(Mode::Single, ours, op, mode)).min_by(f64::total_cmp)
+    };
+    let under = |ours: Family, theirs: Family, mode: Mode| {
+        let (ours, theirs) = (row(ours)?, row(theirs)?);
+        LOOKUPS.iter().filter_map(|&op| ours.times(mode, theirs, op, mode)).max_by(f64::total_cmp)
+    };
+    let both =
+        |mode| over(Family::CuckooPeer, Family::CuckooEight, mode).map_or_else(String::new, |ratio| format!("{ratio:.2} where both have XXH3"));
+    let peer = if row(Family::CuckooPeerOwnHash).is_some() { Family::CuckooPeerOwnHash } else { Family::CuckooPeer };
+    let mut bars = vec![
+        bar(
+            format!("5 contains, cuckoofilter / cuckoo of 8 bits{at}"),
+            AtLeast(if cached { 2.5 } else { 4.0 }),
+            over(peer, Family::CuckooEight, Mode::Single),
+            both(Mode::Single),
+        ),
+        bar(
+            format!("5 contains_batch, cuckoofilter / cuckoo of 8 bits{at}"),
+            AtLeast(4.0),
+            over(peer, Family::CuckooEight, Mode::Batch),
+            both(Mode::Batch),
+        ),
+        bar(format!("5 contains, qfilter / cuckoo{at}"), AtLeast(2.0), over(Family::Quotient, Family::Cuckoo, Mode::Single), String::new()),
+    ];
+    if !cached {
+        let floors = block.rows.iter().filter(|row| row.family == Family::Floor { lines: 1 });
+        let ratios = floors.filter_map(|floor| {
+            LOOKUPS.iter().filter_map(|&op| row(Family::Cuckoo)?.times(Mode::Batch, floor, op, Mode::Batch)).max_by(f64::total_cmp)
+        });
+        bars.push(bar(format!("5 contains_batch, cuckoo / grouped floor{at}"), AtMost(2.4), ratios.max_by(f64::total_cmp), String::new()));
+    }
+    for (churn, least) in block.churn.iter().zip([3.0, 2.0]) {
+        let ((own, same), ns) = (churn.ratios(), churn.ns().unwrap_or_default());
+        let note = format!("{:.2} where both have XXH3; {:.1}, {:.1} and ours {:.1} ns", same.unwrap_or_default(), ns[0], ns[1], ns[2]);
+        bars.push(bar(format!("5 {}, cuckoofilter / cuckoo of 8 bits{at}", churn.what), AtLeast(least), own, note));
+    }
+    if block.keys >= 1 << 16 {
+        let bits = row(Family::CuckooEight).map(|row| row.bits_per_key / 8.0);
+        bars.push(bar(format!("5 bits a key over bits of a fingerprint{at}"), AtMost(1.06), bits, String::new()));
+    }
+    for lines in [1, 2] {
+        let ratio = under(Family::Rotating { lines }, Family::AsLargeAsRotating { lines }, Mode::Single);
+        bars.push(bar(format!("6 contains, rotating of 8 windows / blocked of its memory, lines: {lines}{at}"), AtMost(1.5), ratio, String::new()));
+    }
+    let counting = under(Family::Counting, Family::Blocked { lines: 1 }, Mode::Single);
+    bars.push(bar(format!("7 contains, counting / blocked{at}"), AtMost(2.0), counting, "of four times the memory".to_string()));
     bars
 }
 
@@ -205,7 +267,7 @@ mod tests {
             Row::invented("sbbf", Family::Sbbf, Compare::Bits, 3.0, rate),
         ];
         let parallel = vec![Parallel { what: "build", one: vec![2.0, 6.0, 3.0], two: vec![1.0, 2.0, 2.0] }];
-        Block { keys, p: 0.01, key_type: "u64", rows, lines: 1, parallel, waited: None }
+        Block { keys, p: 0.01, key_type: "u64", rows, lines: 1, parallel, churn: Vec::new(), waited: None }
     }
 
     fn found(bars: &[Bar], part: &str) -> (Option<f64>, Option<bool>) {

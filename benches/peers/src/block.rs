@@ -77,6 +77,29 @@ impl Parallel {
     }
 }
 
+/// The same work by a peer and by ours.
+#[derive(Clone, Debug, Default)]
+pub struct Churn {
+    pub what: &'static str,
+    /// ns a key, of each round: the peer with its own hash, the peer with ours, and ours.
+    pub theirs: Vec<f64>,
+    pub theirs_same_hash: Vec<f64>,
+    pub ours: Vec<f64>,
+}
+
+impl Churn {
+    /// How many times as long the peer takes, in the middle one of the rounds: with its own hash, and with ours.
+    pub fn ratios(&self) -> (Option<f64>, Option<f64>) {
+        let ratio = |theirs: &[f64]| median(&theirs.iter().zip(&self.ours).map(|(theirs, ours)| theirs / ours).collect::<Vec<_>>());
+        (ratio(&self.theirs), ratio(&self.theirs_same_hash))
+    }
+
+    /// Medians in the same order, and ours.
+    pub fn ns(&self) -> Option<[f64; 3]> {
+        Some([median(&self.theirs)?, median(&self.theirs_same_hash)?, median(&self.ours)?])
+    }
+}
+
 /// Everything measured for one number of keys, one rate and one kind of key.
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -88,6 +111,8 @@ pub struct Block {
     pub lines: u8,
     /// Builds on one thread and on two; none where the machine has but one.
     pub parallel: Vec<Parallel>,
+    /// Fills and removals of cuckoo filters; none where that was not asked for.
+    pub churn: Vec<Churn>,
     /// The share of the time that this thread waited for a core, where the system tells.
     pub waited: Option<f64>,
 }

@@ -69,6 +69,25 @@ pub enum Family {
     },
     /// Any other filter of ours: other kernels and other types.
     OtherOfOurs,
+    /// `CuckooFilter` at the width that the rate asks for.
+    Cuckoo,
+    /// The same with fingerprints of 8 bits, as `cuckoofilter` has them.
+    CuckooEight,
+    /// `CountingBloom` with one line a key.
+    Counting,
+    /// `RotatingBloom` of eight windows, in so many lines a key.
+    Rotating {
+        lines: u8,
+    },
+    /// `BlockedBloom` of the same memory, as it lays that out by itself.
+    AsLargeAsRotating {
+        lines: u8,
+    },
+    /// `cuckoofilter` with the hash that ours is given, and with its own.
+    CuckooPeer,
+    CuckooPeerOwnHash,
+    /// `qfilter` with the hash that ours is given.
+    Quotient,
     /// A loop that reads so many random lines, by the bare hash.
     Floor {
         lines: u8,

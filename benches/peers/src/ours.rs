@@ -1,11 +1,11 @@
 //! absentia's own rows. A new kernel or a new kind of filter joins in [`candidates`] and nowhere else.
 
-use crate::block::Parallel;
+use crate::block::{Churn, Parallel};
 use crate::filter::{BATCH, Candidate, Compare, Family, Filter, Sizing, count};
 use crate::keys::{BenchKey, SEED};
 use crate::size::MANY_KEYS;
 use absentia::bloom::{ClassicBloom, Kernel, LinesPerKey};
-use absentia::{AtomicBlockedBloom, BlockedBloom, BloomBuilder, KeyHasher};
+use absentia::{AtomicBlockedBloom, AtomicCuckoo, BlockedBloom, BloomBuilder, CountingBloom, CuckooFilter, KeyHasher, RotatingBloom};
 use rayon::iter::ParallelExtend;
 use std::hint::black_box;
 use std::time::Instant;
@@ -40,7 +40,220 @@ pub fn candidates<K: BenchKey>(n: u64, p: f64) -> Vec<Candidate<K>> {
     ));
     all.push(ours(format!("absentia atomic {best}"), Family::OtherOfOurs, Box::new(move || Box::new(builder(n, p).build_atomic().expect(CHECKED)))));
     all.push(ours("absentia classic".to_string(), Family::OtherOfOurs, Box::new(move || Box::new(builder(n, p).build_classic().expect(CHECKED)))));
+    all.extend(forgetting(n, p));
     all
+}
+
+/// The filters from which keys can be taken, and those that forget by themselves.
+fn forgetting<K: BenchKey>(n: u64, p: f64) -> Vec<Candidate<K>> {
+    type Make<K> = Box<dyn Fn() -> Box<dyn Filter<K>>>;
+    let cuckoo = move || CuckooFilter::builder().capacity(n).hasher(hasher());
+    let bits = cuckoo().fpr(p).build().expect(CHECKED).fingerprint_bits();
+    let mut kinds: Vec<(String, Family, bool, Make<K>)> = vec![
+        (format!("absentia cuckoo, {bits} bits"), Family::Cuckoo, true, Box::new(move || Box::new(cuckoo().fpr(p).build().expect(CHECKED)))),
+        (
+            "absentia cuckoo, 8 bits".to_string(),
+            Family::CuckooEight,
+            true,
+            Box::new(move || Box::new(cuckoo().fingerprint_bits(8).build().expect(CHECKED))),
+        ),
+    ];
+    for (lines, lines_per_key) in [(1, LinesPerKey::One), (2, LinesPerKey::Two)] {
+        let rotating = move || RotatingBloom::builder().windows(WINDOWS).capacity(n.div_ceil(u64::from(WINDOWS))).fpr(p).lines_per_key(lines_per_key);
+        let rotating = move || Rotated(rotating().hasher(hasher()).build().expect(CHECKED));
+        let memory = rotating().0.memory_bytes();
+        let blocked = move || builder(n, p).memory(memory).build().expect(CHECKED);
+        let name = |what: &str| format!("absentia {what}, {lines} line{}", if lines == 1 { "" } else { "s" });
+        kinds.push((name("rotating, 8 windows"), Family::Rotating { lines }, true, Box::new(move || Box::new(rotating()))));
+        kinds.push((
+            format!("absentia blocked as large as rotating, {lines}"),
+            Family::AsLargeAsRotating { lines },
+            true,
+            Box::new(move || Box::new(blocked())),
+        ));
+    }
+    if n < MANY_KEYS {
+        let counting = move || builder(n, p).lines_per_key(LinesPerKey::One).build_counting().expect(CHECKED);
+        kinds.push(("absentia counting".to_string(), Family::Counting, true, Box::new(move || Box::new(counting()))));
+        kinds.push((
+            "absentia atomic cuckoo, filled before".to_string(),
+            Family::OtherOfOurs,
+            true,
+            Box::new(move || Box::new(Shared::Filling(cuckoo().fpr(p).build().expect(CHECKED)))),
+        ));
+    }
+    let candidate =
+        |(name, family, batches, make)| Candidate { name, family, compare: Compare::Reference, sizing: Sizing::OwnRule, fills: true, batches, make };
+    kinds.into_iter().map(candidate).collect()
+}
+
+const WINDOWS: u32 = 8;
+
+fn hasher() -> KeyHasher {
+    KeyHasher::xxh3(black_box(SEED))
+}
+
+/// A filter whose keys are spread over all its windows.
+struct Rotated(RotatingBloom);
+
+impl Rotated {
+    fn fill_windows<K>(&mut self, keys: &[K], mut fill: impl FnMut(&mut RotatingBloom, &[K])) {
+        for (number, window) in keys.chunks(keys.len().div_ceil(WINDOWS as usize).max(1)).enumerate() {
+            if number > 0 {
+                self.0.rotate();
+            }
+            fill(&mut self.0, window);
+        }
+    }
+}
+
+impl<K: BenchKey> Filter<K> for Rotated {
+    fn fill(&mut self, keys: &[K]) -> Result<(), String> {
+        self.fill_windows(keys, |filter, keys| keys.iter().for_each(|key| _ = filter.insert(key)));
+        Ok(())
+    }
+
+    fn fill_batch(&mut self, keys: &[K]) -> Result<(), String> {
+        self.fill_windows(keys, |filter, keys| keys.chunks(BATCH).for_each(|batch| _ = black_box(filter.insert_batch(batch))));
+        Ok(())
+    }
+
+    fn count(&self, keys: &[K]) -> usize {
+        count(keys, |key| self.0.contains(key))
+    }
+
+    fn count_batch(&self, keys: &[K]) -> usize {
+        keys.chunks(BATCH).map(|batch| self.0.contains_batch(batch).count_ones()).sum()
+    }
+
+    fn bits(&self) -> u64 {
+        self.0.bits()
+    }
+}
+
+impl<K: BenchKey> Filter<K> for CuckooFilter {
+    fn fill(&mut self, keys: &[K]) -> Result<(), String> {
+        keys.iter().try_for_each(|key| self.insert(key)).map_err(|error| error.to_string())
+    }
+
+    fn fill_batch(&mut self, keys: &[K]) -> Result<(), String> {
+        keys.chunks(BATCH).try_for_each(|batch| self.insert_batch(batch)).map_err(|error| error.to_string())
+    }
+
+    fn count(&self, keys: &[K]) -> usize {
+        count(keys, |key| self.contains(key))
+    }
+
+    fn count_batch(&self, keys: &[K]) -> usize {
+        keys.chunks(BATCH).map(|batch| self.contains_batch(batch).count_ones()).sum()
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits()
+    }
+}
+
+/// A cuckoo filter that is filled by one thread and then asked as one that many share. Its time to fill is that of both steps.
+enum Shared {
+    Filling(CuckooFilter),
+    Filled(AtomicCuckoo),
+}
+
+impl Shared {
+    fn filled(&self) -> &AtomicCuckoo {
+        match self {
+            Self::Filled(filter) => filter,
+            Self::Filling(_) => unreachable!("asked before it was filled"),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        if let Self::Filling(filter) = self {
+            let shared = AtomicCuckoo::try_from(filter.clone()).map_err(|error| error.to_string())?;
+            *self = Self::Filled(shared);
+        }
+        Ok(())
+    }
+}
+
+impl<K: BenchKey> Filter<K> for Shared {
+    fn fill(&mut self, keys: &[K]) -> Result<(), String> {
+        if let Self::Filling(filter) = self {
+            filter.fill(keys)?;
+        }
+        self.finish()
+    }
+
+    fn fill_batch(&mut self, keys: &[K]) -> Result<(), String> {
+        if let Self::Filling(filter) = self {
+            filter.fill_batch(keys)?;
+        }
+        self.finish()
+    }
+
+    fn count(&self, keys: &[K]) -> usize {
+        let filter = self.filled();
+        count(keys, |key| filter.contains(key))
+    }
+
+    fn count_batch(&self, keys: &[K]) -> usize {
+        keys.chunks(BATCH).map(|batch| self.filled().contains_batch(batch).count_ones()).sum()
+    }
+
+    fn bits(&self) -> u64 {
+        match self {
+            Self::Filling(filter) => filter.bits(),
+            Self::Filled(filter) => filter.bits(),
+        }
+    }
+}
+
+/// Ours with fingerprints of 8 bits and `cuckoofilter`, in turns: filled to a load of 0.95 of its own slots each, and emptied key by key. Once with the hash
+/// that the peer has by itself, once with XXH3 for both.
+///
+/// # Errors
+///
+/// A key that is refused, or not found when it is removed.
+pub fn churn<K: BenchKey>(keys: &[K], rounds: u32) -> Result<Vec<Churn>, String> {
+    let mut churn = ["insert to a load of 0.95", "remove"].map(|what| Churn { what, ..Churn::default() });
+    for _ in 0..rounds.min(5) {
+        let mut ours = CuckooFilter::builder().capacity(keys.len() as u64).fingerprint_bits(8).hasher(hasher()).build().expect(CHECKED);
+        let times = [time(keys, |key| ours.insert(key).is_ok())?, time(keys, |key| ours.remove(key))?];
+        let own = peers_churn::<K, std::collections::hash_map::DefaultHasher>(keys)?;
+        let same = peers_churn::<K, crate::keys::Xxh3Hasher>(keys)?;
+        for (index, churn) in churn.iter_mut().enumerate() {
+            churn.ours.push(times[index]);
+            churn.theirs.push(own[index]);
+            churn.theirs_same_hash.push(same[index]);
+        }
+    }
+    Ok(churn.into())
+}
+
+fn peers_churn<K: BenchKey, H: std::hash::Hasher + Default>(keys: &[K]) -> Result<[f64; 2], String> {
+    // The largest power of two of slots of which 0.95 are not more than the keys.
+    let slots = 1usize << ((keys.len() as f64 / 0.95) as usize).max(8).ilog2();
+    let keys = &keys[..(slots as f64 * 0.95) as usize];
+    let mut filter = cuckoofilter::CuckooFilter::<H>::with_capacity(slots);
+    // An insert that fails loses a key there, so that not every removal finds its own: the answers are not held against it.
+    Ok([
+        time(keys, |key| {
+            _ = black_box(filter.add(key));
+            true
+        })?,
+        time(keys, |key| {
+            black_box(filter.delete(key));
+            true
+        })?,
+    ])
+}
+
+/// ns a key.
+fn time<K>(keys: &[K], mut each: impl FnMut(&K) -> bool) -> Result<f64, String> {
+    let start = crate::machine::thread_time();
+    let done = black_box(keys).iter().all(&mut each);
+    let taken = (crate::machine::thread_time() - start).as_nanos() as f64 / keys.len() as f64;
+    if done { Ok(taken) } else { Err("cuckoo filter: a key was refused, or not found when it was removed".to_string()) }
 }
 
 /// In how many lines a key has its bits where absentia chooses.
@@ -99,7 +312,7 @@ const CHECKED: &str = "the arguments were checked, and memory was looked at";
 
 fn builder(n: u64, p: f64) -> BloomBuilder {
     // Not a constant to the compiler: a user's seed is not one either.
-    BlockedBloom::builder().capacity(n).fpr(p).hasher(KeyHasher::xxh3(black_box(SEED)))
+    BlockedBloom::builder().capacity(n).fpr(p).hasher(hasher())
 }
 
 /// The filters have the same calls and share no trait that takes keys.
@@ -134,4 +347,4 @@ macro_rules! ours {
         }
     )*};
 }
-ours! { BlockedBloom AtomicBlockedBloom ClassicBloom }
+ours! { BlockedBloom AtomicBlockedBloom ClassicBloom CountingBloom }

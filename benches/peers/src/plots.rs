@@ -220,7 +220,7 @@ mod tests {
                 Row::invented("theirs, xxh3", Family::Other, Compare::Fpr, 9.0, rate),
                 Row::invented("hidden", Family::Other, Compare::Bits, 9.0, rate),
             ];
-            Block { keys, p: 0.01, key_type: "u64", rows, lines: 1, parallel: Vec::new(), waited: None }
+            Block { keys, p: 0.01, key_type: "u64", rows, lines: 1, parallel: Vec::new(), churn: Vec::new(), waited: None }
         };
         let directory = std::env::temp_dir().join(format!("absentia-peers-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();

@@ -166,5 +166,11 @@ pub(super) fn candidates<K: BenchKey>(n: u64, p: f64) -> Vec<Candidate<K>> {
     // Of many keys the slow ones take minutes to fill: there they are shown by the faster hash only.
     let wanted = |name: &str| n < MANY_KEYS || name.starts_with("xorf") || !name.contains("own ");
     peers.retain(|peer| wanted(peer.0));
-    peers.into_iter().map(|(name, make)| Candidate::peer(name, Family::Other, Compare::Fpr, Sizing::Nearest, make)).collect()
+    let family = |name: &str| match name {
+        "qfilter, xxh3" => Family::Quotient,
+        "cuckoofilter, xxh3" => Family::CuckooPeer,
+        "cuckoofilter, own SipHash-1-3" => Family::CuckooPeerOwnHash,
+        _ => Family::Other,
+    };
+    peers.into_iter().map(|(name, make)| Candidate::peer(name, family(name), Compare::Fpr, Sizing::Nearest, make)).collect()
 }
