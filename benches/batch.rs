@@ -4,7 +4,7 @@
 
 mod subject;
 
-use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, TWO_LINES};
+use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, COUNTING, CUCKOO, ROTATING, TWO_LINES};
 use subject::ways::Batched;
 use subject::{inserts, questions};
 
@@ -14,9 +14,13 @@ fn main() {
         |c| questions::of_kind::<Batched, _>(c, &TWO_LINES),
         |c| questions::of_kind::<Batched, _>(c, &ATOMIC),
         |c| questions::of_kind::<Batched, _>(c, &CLASSIC),
+        |c| questions::of_kind::<Batched, _>(c, &COUNTING),
+        |c| questions::of_kind::<Batched, _>(c, &CUCKOO),
+        |c| questions::of_kind::<Batched, _>(c, &ROTATING),
         |c| inserts::of_kind::<Batched, _>(c, &BLOCKED),
         |c| inserts::of_kind::<Batched, _>(c, &TWO_LINES),
         |c| inserts::of_kind::<Batched, _>(c, &ATOMIC),
         |c| inserts::of_kind::<Batched, _>(c, &CLASSIC),
+        |c| inserts::of_kind::<Batched, _>(c, &COUNTING),
     ]);
 }

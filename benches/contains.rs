@@ -5,7 +5,7 @@
 
 mod subject;
 
-use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, TWO_LINES};
+use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, COUNTING, CUCKOO, ROTATING, TWO_LINES};
 use subject::questions::of_kind;
 use subject::ways::OneByOne;
 
@@ -15,5 +15,8 @@ fn main() {
         |c| of_kind::<OneByOne, _>(c, &TWO_LINES),
         |c| of_kind::<OneByOne, _>(c, &ATOMIC),
         |c| of_kind::<OneByOne, _>(c, &CLASSIC),
+        |c| of_kind::<OneByOne, _>(c, &COUNTING),
+        |c| of_kind::<OneByOne, _>(c, &CUCKOO),
+        |c| of_kind::<OneByOne, _>(c, &ROTATING),
     ]);
 }

@@ -5,7 +5,7 @@
 mod subject;
 
 use subject::inserts::of_kind;
-use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, TWO_LINES};
+use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, COUNTING, TWO_LINES};
 use subject::ways::OneByOne;
 
 fn main() {
@@ -14,5 +14,6 @@ fn main() {
         |c| of_kind::<OneByOne, _>(c, &TWO_LINES),
         |c| of_kind::<OneByOne, _>(c, &ATOMIC),
         |c| of_kind::<OneByOne, _>(c, &CLASSIC),
+        |c| of_kind::<OneByOne, _>(c, &COUNTING),
     ]);
 }

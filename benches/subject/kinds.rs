@@ -3,7 +3,7 @@
 use super::keys::{BenchKey, Str20};
 use super::{check, is_test, short};
 use absentia::bloom::{ClassicBloom, Kernel, LinesPerKey};
-use absentia::{AtomicBlockedBloom, BitVec, BlockedBloom, BloomBuilder, Key, KeyHasher, ParamError};
+use absentia::{AtomicBlockedBloom, BitVec, BlockedBloom, BloomBuilder, CountingBloom, CuckooFilter, Key, KeyHasher, ParamError, RotatingBloom};
 use criterion::BenchmarkId;
 use std::any::TypeId;
 
@@ -64,31 +64,150 @@ macro_rules! subjects {
         }
     )*};
 }
-subjects!(BlockedBloom AtomicBlockedBloom ClassicBloom);
+subjects!(BlockedBloom AtomicBlockedBloom ClassicBloom CountingBloom);
+
+/// Filled, it begins a window whenever one is full.
+impl Subject for RotatingBloom {
+    #[inline(always)]
+    fn contains<K: Key>(&self, key: &K) -> bool {
+        RotatingBloom::contains(self, key)
+    }
+
+    fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
+        RotatingBloom::contains_batch(self, keys)
+    }
+
+    fn insert<K: Key>(&mut self, key: &K) -> bool {
+        RotatingBloom::insert(self, key)
+    }
+
+    fn insert_batch<K: Key>(&mut self, keys: &[K]) -> BitVec {
+        RotatingBloom::insert_batch(self, keys)
+    }
+
+    fn fill<K: Key>(&mut self, keys: impl Iterator<Item = K>) {
+        let mut keys = keys.peekable();
+        while keys.peek().is_some() {
+            let window = self.capacity() as usize;
+            self.extend(keys.by_ref().take(window));
+            if keys.peek().is_some() {
+                self.rotate();
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        RotatingBloom::clear(self);
+    }
+
+    fn predicted_fpr(&self) -> f64 {
+        RotatingBloom::predicted_fpr(self)
+    }
+
+    fn bits(&self) -> u64 {
+        RotatingBloom::bits(self)
+    }
+}
+
+/// Whether an insert was taken stands for "was new": a cuckoo filter does not say.
+impl Subject for CuckooFilter {
+    #[inline(always)]
+    fn contains<K: Key>(&self, key: &K) -> bool {
+        CuckooFilter::contains(self, key)
+    }
+
+    fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
+        CuckooFilter::contains_batch(self, keys)
+    }
+
+    fn insert<K: Key>(&mut self, key: &K) -> bool {
+        CuckooFilter::insert(self, key).is_ok()
+    }
+
+    fn insert_batch<K: Key>(&mut self, keys: &[K]) -> BitVec {
+        keys.iter().map(|key| CuckooFilter::insert(self, key).is_ok()).collect()
+    }
+
+    fn fill<K: Key>(&mut self, keys: impl Iterator<Item = K>) {
+        self.try_extend(keys).expect("room for as many keys as the capacity");
+    }
+
+    fn clear(&mut self) {
+        CuckooFilter::clear(self);
+    }
+
+    fn predicted_fpr(&self) -> f64 {
+        CuckooFilter::predicted_fpr(self)
+    }
+
+    fn bits(&self) -> u64 {
+        CuckooFilter::bits(self)
+    }
+}
 
 pub(crate) struct Kind<F> {
     pub(crate) name: &'static str,
     fpr: f64,
     lines: LinesPerKey,
     has_kernels: bool,
-    build: fn(BloomBuilder) -> Result<F, ParamError>,
+    build: fn(&Self, u64, Option<Kernel>) -> Result<F, ParamError>,
 }
 
 /// One line a key, at 1 %.
 pub(crate) const BLOCKED: Kind<BlockedBloom> =
-    Kind { name: "blocked", fpr: 0.01, lines: LinesPerKey::One, has_kernels: true, build: BloomBuilder::build };
+    Kind { name: "blocked", fpr: 0.01, lines: LinesPerKey::One, has_kernels: true, build: |kind, keys, kernel| kind.builder(keys, kernel).build() };
 
 /// Two lines a key, at 1e-4, where a filter takes them by itself: twice the memory and twice the cache misses.
 pub(crate) const TWO_LINES: Kind<BlockedBloom> =
-    Kind { name: "two_lines", fpr: 1e-4, lines: LinesPerKey::Two, has_kernels: true, build: BloomBuilder::build };
+    Kind { name: "two_lines", fpr: 1e-4, lines: LinesPerKey::Two, has_kernels: true, build: |kind, keys, kernel| kind.builder(keys, kernel).build() };
 
 /// One line a key, at 1 %, for many writers.
-pub(crate) const ATOMIC: Kind<AtomicBlockedBloom> =
-    Kind { name: "atomic", fpr: 0.01, lines: LinesPerKey::One, has_kernels: true, build: BloomBuilder::build_atomic };
+pub(crate) const ATOMIC: Kind<AtomicBlockedBloom> = Kind {
+    name: "atomic",
+    fpr: 0.01,
+    lines: LinesPerKey::One,
+    has_kernels: true,
+    build: |kind, keys, kernel| kind.builder(keys, kernel).build_atomic(),
+};
 
 /// The textbook's filter, at 1 %. It has one set of loops, and in an id's last part that is `none`.
-pub(crate) const CLASSIC: Kind<ClassicBloom> =
-    Kind { name: "classic", fpr: 0.01, lines: LinesPerKey::Auto, has_kernels: false, build: BloomBuilder::build_classic };
+pub(crate) const CLASSIC: Kind<ClassicBloom> = Kind {
+    name: "classic",
+    fpr: 0.01,
+    lines: LinesPerKey::Auto,
+    has_kernels: false,
+    build: |kind, keys, kernel| kind.builder(keys, kernel).build_classic(),
+};
+
+/// Counters, one line a key, at 1 %.
+pub(crate) const COUNTING: Kind<CountingBloom> = Kind {
+    name: "counting",
+    fpr: 0.01,
+    lines: LinesPerKey::One,
+    has_kernels: true,
+    build: |kind, keys, kernel| kind.builder(keys, kernel).build_counting(),
+};
+
+/// Fingerprints, at 1 %; for questions, as it does not say of a key whether it was new. Its single calls know no kernel.
+pub(crate) const CUCKOO: Kind<CuckooFilter> = Kind {
+    name: "cuckoo",
+    fpr: 0.01,
+    lines: LinesPerKey::Auto,
+    has_kernels: false,
+    build: |kind, keys, _| CuckooFilter::builder().capacity(keys).fpr(kind.fpr).hasher(KeyHasher::xxh3(0x5eed)).build(),
+};
+
+/// Eight windows, in two lines a key, all full: 1 % together. For questions; inserts go into one window, and are full soon.
+pub(crate) const ROTATING: Kind<RotatingBloom> = Kind {
+    name: "rotating",
+    fpr: 0.01,
+    lines: LinesPerKey::Two,
+    has_kernels: true,
+    build: |kind, keys, kernel| {
+        let builder = RotatingBloom::builder().windows(8).capacity(keys.div_ceil(8)).fpr(kind.fpr).lines_per_key(kind.lines);
+        builder.kernel(kernel.unwrap_or_else(Kernel::best)).hasher(KeyHasher::xxh3(0x5eed)).build()
+    },
+};
 
 /// A filter that a bench is run with.
 pub(crate) struct Case<'a, F> {
@@ -120,7 +239,7 @@ impl<F: Subject> Kind<F> {
     }
 
     pub(crate) fn empty(&self, keys: u64, kernel: Option<Kernel>) -> F {
-        (self.build)(self.builder(keys, kernel)).expect("memory for the filter")
+        (self.build)(self, keys, kernel).expect("memory for the filter")
     }
 }
 
