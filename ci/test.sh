@@ -16,8 +16,8 @@ run() {
     [ "$passed" -ge "$least" ] || { echo "test: only $passed tests passed with '$*', at least $least were expected" >&2; exit 1; }
     echo "test: $passed passed with '${*:-default features}'"
 }
-run "${ABSENTIA_LEAST_TESTS_NONE:-100}" --no-default-features
+run "${ABSENTIA_LEAST_TESTS_NONE:-140}" --no-default-features
 # The filters' parallel builds do without the gate.
-run "${ABSENTIA_LEAST_TESTS_RAYON:-100}" --no-default-features --features rayon
-run "${ABSENTIA_LEAST_TESTS:-230}"
-run "${ABSENTIA_LEAST_TESTS_ALL:-240}" --all-features
+run "${ABSENTIA_LEAST_TESTS_RAYON:-140}" --no-default-features --features rayon
+run "${ABSENTIA_LEAST_TESTS:-290}"
+run "${ABSENTIA_LEAST_TESTS_ALL:-300}" --all-features

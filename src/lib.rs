@@ -25,7 +25,8 @@
 //!
 //! # Prose
 //!
-//! [`docs::limitations`] before you rely on it, [`docs::performance`] for how fast it is, [`docs::internals`] for why it may be relied on, [`docs::decisions`] for what was tried.
+//! [`docs::limitations`] before you rely on it, [`docs::performance`] for how fast it is, [`docs::internals`] for why it may be relied on,
+//! [`docs::decisions`] for what was tried.
 // Without the gate half of the tour's links lead nowhere, and it says so in words.
 #![cfg_attr(not(feature = "gate"), allow(rustdoc::broken_intra_doc_links))]
 

@@ -3,8 +3,8 @@
 use crate::params::ParamError;
 use crate::sys;
 
-/// Room for `count` items, checked against `limit` in 64-bit arithmetic before anything is allocated. That `count` fits in `usize` is known afterwards.
-/// Large pages are asked for where that is worth it.
+/// Room for `count` items, checked against `limit` in 64-bit arithmetic before anything is allocated. That `count` fits in `usize` is known
+/// afterwards. Large pages are asked for where that is worth it.
 pub(crate) fn reserve<T>(count: u64, limit: u64) -> Result<Vec<T>, ParamError> {
     const { assert!(size_of::<T>() > 0) };
     // No allocation may be larger than isize::MAX; on a 32-bit machine that limit is the lower one.

@@ -1,7 +1,7 @@
 //! 4-bit counters: a line is 128 of them, sixteen to a word, and each operation works on all counters of a word at once.
 //!
-//! Counter `c` of a line is bits `4·(c % 16)` to `4·(c % 16) + 3` of word `c / 16`. Which counters are meant is said by [`Marks`]: a bit at the foot of
-//! each. Marks are a set, so that a counter that is named twice is changed once.
+//! Counter `c` of a line is bits `4·(c % 16)` to `4·(c % 16) + 3` of word `c / 16`. Which counters are meant is said by [`Marks`]: a bit at the foot
+//! of each. Marks are a set, so that a counter that is named twice is changed once.
 //!
 //! **A full counter is stuck.** How far beyond 15 it would be is not known, so that to take anything off it could take it to 0 while a key still
 //! needs it. It is neither raised nor lowered until the line is cleared. A counter below 15 has never been full and is exact.

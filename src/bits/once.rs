@@ -24,9 +24,10 @@
 //! coherence then shows that value of the word or a later one, and bits are never cleared through `&self`. No other memory is reached through a
 //! bit, so there is nothing to acquire.
 //!
-//! **Where bits are cleared**, as planes of a rotating filter are, a caller that slept may find or set bits in a plane's later life, and must learn that
-//! from other words. So every write releases, for the acquire fence of whoever finds its bits (`rotating/atomic.rs`). And there (2) is all that holds: who
-//! slept, left bits in a later life of the plane, and inserts again, finds them and hears "not new", as then everybody may who inserts this key.
+//! **Where bits are cleared**, as planes of a rotating filter are, a caller that slept may find or set bits in a plane's later life, and must learn
+//! that from other words. So every write releases, for the acquire fence of whoever finds its bits (`rotating/atomic.rs`). And there (2) is all that
+//! holds: who slept, left bits in a later life of the plane, and inserts again, finds them and hears "not new", as then everybody may who inserts
+//! this key.
 
 use super::{AtomicLine, WORDS};
 use crate::sync::{AtomicU64, Ordering};
@@ -45,7 +46,8 @@ pub(crate) fn insert_once<'a>(masks: impl Iterator<Item = (&'a AtomicLine, [u64;
             }
             if let Some((earlier, bits)) = decider.replace((word, bits)) {
                 step(line);
-                // ORDERING: Release, where bits are cleared; see the head. Elsewhere Relaxed would do: the deciding write comes after it, and releases it.
+                // ORDERING: Release, where bits are cleared; see the head. Elsewhere Relaxed would do: the deciding write comes after it, and
+                // releases it.
                 earlier.fetch_or(bits, Ordering::Release);
             }
         }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// For others it is true at a rate that was chosen beforehand, for as many keys as the capacity; beyond that the rate rises, and
 /// [`is_saturated`](Self::is_saturated) tells when it has doubled. Nothing can be removed.
 ///
-/// A question costs one hash and one cache line, or two lines for rates from 3e-4 down, whose misses overlap. Memory is 9.9 bits a key at 1 %, 15.5 at
-/// 1e-3, 19.8 at 1e-4, 31.1 at 1e-6. How long that takes is in [`docs::performance`](crate::docs::performance).
+/// A question costs one hash and one cache line, or two lines for rates from 3e-4 down, whose misses overlap. Memory is 9.9 bits a key at 1 %, 15.5
+/// at 1e-3, 19.8 at 1e-4, 31.1 at 1e-6. How long that takes is in [`docs::performance`](crate::docs::performance).
 ///
 /// Keys go through a [`KeyHasher`], by default XXH3 under a random seed; hashes that were computed by the same hasher go through the `_hash`
 /// methods. `H = ()` is a filter without a hasher, as a gate's [`BloomFactory`](super::BloomFactory) makes them: it takes hashes only.
@@ -35,8 +35,8 @@ use std::sync::Arc;
 ///
 /// # Limitations
 ///
-/// It takes 3.5 % more bits than the textbook at 1 %, 8 % at 1e-3 and 1e-6. Equality compares contents under one secret: two filters with random seeds
-/// are never equal; and what they were sized for, so that a folded filter may differ from a fresh one of the same bits. Compare
+/// It takes 3.5 % more bits than the textbook at 1 %, 8 % at 1e-3 and 1e-6. Equality compares contents under one secret: two filters with random
+/// seeds are never equal; and what they were sized for, so that a folded filter may differ from a fresh one of the same bits. Compare
 /// [`as_bits`](Self::as_bits) for the bits alone.
 #[derive(Clone)]
 pub struct BlockedBloom<H = KeyHasher> {
@@ -209,7 +209,8 @@ impl<H> BlockedBloom<H> {
 
     /// Whether the filter no longer does what it was made for: [`estimated_fpr`](Self::estimated_fpr) is above twice the promised rate, or above
     /// the middle between that and 1 where this is less. Promised is the rate asked for, or the predicted one where the memory was given or
-    /// [`Sizing::Classical`](super::Sizing::Classical) admits more. In a filter of a few lines and a low rate, chance alone may say so at its capacity.
+    /// [`Sizing::Classical`](super::Sizing::Classical) admits more. In a filter of a few lines and a low rate, chance alone may say so at its
+    /// capacity.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         is_saturated(self.estimated_fpr(), self.shape.promised_fpr())

@@ -11,8 +11,8 @@ use crate::bits::Line;
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 
-/// Describes a Bloom filter: a rate of 1 %, [`Sizing::Guaranteed`], a new random hasher, the fastest kernel and a memory limit of 64 GiB where nothing
-/// else is said. A capacity must be said, or the keys given to [`build_from`](Self::build_from).
+/// Describes a Bloom filter: a rate of 1 %, [`Sizing::Guaranteed`], a new random hasher, the fastest kernel and a memory limit of 64 GiB where
+/// nothing else is said. A capacity must be said, or the keys given to [`build_from`](Self::build_from).
 ///
 /// What it is finished with decides the kind: [`build`](Self::build) gives a [`BlockedBloom`], [`build_atomic`](Self::build_atomic) an
 /// [`AtomicBlockedBloom`], [`build_classic`](Self::build_classic) a [`ClassicBloom`], [`build_counting`](Self::build_counting) a [`CountingBloom`].
@@ -96,8 +96,8 @@ impl BloomBuilder {
         self
     }
 
-    /// Makes a size that can be [folded](BlockedBloom::fold) this many times: a multiple of that power of two of lines, or of twice that with two lines
-    /// a key, rounded up (down, where the memory is given). For filters that are sized before anybody knows how many keys will come.
+    /// Makes a size that can be [folded](BlockedBloom::fold) this many times: a multiple of that power of two of lines, or of twice that with two
+    /// lines a key, rounded up (down, where the memory is given). For filters that are sized before anybody knows how many keys will come.
     pub fn foldable(mut self, times: u32) -> Self {
         self.foldable = times;
         self
@@ -181,8 +181,8 @@ impl BloomBuilder {
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build). Where the iterator had to be read first, it has been, up to the number of keys at which the filter would be over
-    /// the memory limit; its hashes were in memory.
+    /// As for [`build`](Self::build). Where the iterator had to be read first, it has been, up to the number of keys at which the filter would be
+    /// over the memory limit; its hashes were in memory.
     pub fn build_from<K: Key>(mut self, keys: impl IntoIterator<Item = K>) -> Result<BlockedBloom, ParamError> {
         let keys = keys.into_iter();
         if self.capacity.is_none() {
@@ -204,8 +204,8 @@ impl BloomBuilder {
 
     /// The hashes of an iterator whose length is not known, which says that there are at least so many.
     ///
-    /// Neither the word of the iterator nor its length is worth an allocation that may fail without an error; and where a filter of so many keys would
-    /// be over the limit, the rest need not be read.
+    /// Neither the word of the iterator nor its length is worth an allocation that may fail without an error; and where a filter of so many keys
+    /// would be over the limit, the rest need not be read.
     fn gather(&self, least: usize, hashes: impl Iterator<Item = KeyHash>) -> Result<Vec<KeyHash>, ParamError> {
         self.fits(least as u64)?;
         let mut gathered: Vec<KeyHash> = Vec::new();
@@ -231,7 +231,8 @@ impl BloomBuilder {
         if needed > limit { Err(ParamError::TooLarge { needed, limit }) } else { Ok(()) }
     }
 
-    /// [`build_from`](Self::build_from) on all cores of the rayon pool that it runs in. The same bits, however many there are. Needs the feature `rayon`.
+    /// [`build_from`](Self::build_from) on all cores of the rayon pool that it runs in. The same bits, however many there are. Needs the feature
+    /// `rayon`.
     ///
     /// # Errors
     ///

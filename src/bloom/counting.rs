@@ -33,9 +33,9 @@ use std::sync::Arc;
 /// That holds for as long as only keys are removed that were inserted, each as often at most: see [`remove`](Self::remove). For others `contains` is
 /// true at a rate that was chosen beforehand, for as many distinct keys as the capacity, which is the number of keys that are in it at one time.
 ///
-/// A question costs one hash and one cache line, or two lines for rates from 3e-4 down, as in a [`BlockedBloom`](super::BlockedBloom). Memory is more than
-/// four times that: 43.4 bits a key at 1 %, 76 at 1e-3, 86.8 at 1e-4, 152 at 1e-6. [`LinesPerKey::Two`](super::LinesPerKey::Two) takes 39.4 at
-/// 1 % and 61.6 at 1e-3.
+/// A question costs one hash and one cache line, or two lines for rates from 3e-4 down, as in a [`BlockedBloom`](super::BlockedBloom). Memory is more
+/// than four times that: 43.4 bits a key at 1 %, 76 at 1e-3, 86.8 at 1e-4, 152 at 1e-6. [`LinesPerKey::Two`](super::LinesPerKey::Two) takes 39.4 at 1
+/// % and 61.6 at 1e-3.
 ///
 /// ```
 /// use absentia::{CountingBloom, ParamError};
@@ -51,10 +51,10 @@ use std::sync::Arc;
 ///
 /// # Copies
 ///
-/// A key that is inserted twice is in it twice, and is there until both are removed. A counter goes to 15 and then is stuck: it no longer changes until
-/// [`clear`](Self::clear), so that a key with all its counters stuck stays, and the others of its counters keep answering "maybe" to strangers. In a
-/// filter at its capacity, with one copy of each key, it happens to a key once in 1e14 by the model of independent positions: it is copies that fill
-/// counters, or many more keys than the capacity. [`saturated_counters`](Self::saturated_counters) counts them.
+/// A key that is inserted twice is in it twice, and is there until both are removed. A counter goes to 15 and then is stuck: it no longer changes
+/// until [`clear`](Self::clear), so that a key with all its counters stuck stays, and the others of its counters keep answering "maybe" to strangers.
+/// In a filter at its capacity, with one copy of each key, it happens to a key once in 1e14 by the model of independent positions: it is copies that
+/// fill counters, or many more keys than the capacity. [`saturated_counters`](Self::saturated_counters) counts them.
 ///
 /// # Limitations
 ///
@@ -93,8 +93,8 @@ impl CountingBloom {
         BloomBuilder::default()
     }
 
-    /// Adds one copy of `key`; true where it was new, that is where one of its counters was 0. A false positive hears "not new", and its copy is added
-    /// all the same.
+    /// Adds one copy of `key`; true where it was new, that is where one of its counters was 0. A false positive hears "not new", and its copy is
+    /// added all the same.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         self.insert_hash(self.hasher.hash(key))
@@ -120,8 +120,8 @@ impl CountingBloom {
         self.remove_hash(self.hasher.hash(key))
     }
 
-    /// At least as many as there are copies of `key`: the least of its counters, 0 to 15, where **15 means "15 or more"**. It is more than there are where
-    /// each of its counters serves another key too.
+    /// At least as many as there are copies of `key`: the least of its counters, 0 to 15, where **15 means "15 or more"**. It is more than there are
+    /// where each of its counters serves another key too.
     #[must_use]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u32 {
         self.count_hash(self.hasher.hash(key))
@@ -265,8 +265,8 @@ impl<H> CountingBloom<H> {
         self.occupancy().fill_ratio()
     }
 
-    /// About how many distinct keys are in the filter, from the counters that are not 0: −(128/k)·ln(1 − X/128) for a line of X, summed over the lines.
-    /// A lower bound once lines are full.
+    /// About how many distinct keys are in the filter, from the counters that are not 0: −(128/k)·ln(1 − X/128) for a line of X, summed over the
+    /// lines. A lower bound once lines are full.
     #[must_use]
     pub fn estimated_len(&self) -> u64 {
         self.occupancy().len()
@@ -284,8 +284,8 @@ impl<H> CountingBloom<H> {
         self.shape.plan.predicted_fpr
     }
 
-    /// Whether the filter no longer does what it was made for, by the rule of [`BlockedBloom::is_saturated`](super::BlockedBloom::is_saturated). It is
-    /// about the rate, and another thing than [`saturated_counters`](Self::saturated_counters).
+    /// Whether the filter no longer does what it was made for, by the rule of [`BlockedBloom::is_saturated`](super::BlockedBloom::is_saturated). It
+    /// is about the rate, and another thing than [`saturated_counters`](Self::saturated_counters).
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         is_saturated(self.estimated_fpr(), self.shape.promised_fpr())

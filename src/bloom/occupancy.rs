@@ -1,8 +1,8 @@
 //! [`Occupancy`]: what the set bits of a filter tell about its contents.
 //!
-//! One pass counts the lines by how many of their places are set, 512 bits or 128 counters; everything else is arithmetic on that histogram. A counter
-//! is set where it is not 0. Line by line matters: the false-positive rate is the *mean over lines* of (share set)^k, which is more than (mean share)^k, as the fuller lines answer "maybe" far more
-//! often than the emptier ones answer less.
+//! One pass counts the lines by how many of their places are set, 512 bits or 128 counters; everything else is arithmetic on that histogram. A
+//! counter is set where it is not 0. Line by line matters: the false-positive rate is the *mean over lines* of (share set)^k, which is more than
+//! (mean share)^k, as the fuller lines answer "maybe" far more often than the emptier ones answer less.
 //!
 //! Where a key has two lines, each half of the filter has a histogram of its own: a stranger must pass both, so their rates multiply, and each tells
 //! the number of keys.
@@ -60,8 +60,8 @@ impl Occupancy {
         self.parts.iter().map(|part| part.mean(|set| (set / self.places).powi(self.k as i32))).product()
     }
 
-    /// Distinct keys: for each line the number at which its expected set bits, B·(1 − e^(−k·n/B)) of B places, are those found. A full line would give
-    /// infinity; it counts as one with half a place clear, so that from there on the sum is a lower bound. The mean of what the parts tell.
+    /// Distinct keys: for each line the number at which its expected set bits, B·(1 − e^(−k·n/B)) of B places, are those found. A full line would
+    /// give infinity; it counts as one with half a place clear, so that from there on the sum is a lower bound. The mean of what the parts tell.
     pub(super) fn len(&self) -> u64 {
         let b = self.places;
         let keys_in_line = |set: f64| -(b / f64::from(self.k)) * (-set.min(b - 0.5) / b).ln_1p();

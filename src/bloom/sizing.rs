@@ -17,8 +17,8 @@
 //! Were both lines chosen from one table, a line would hold bits of either test, some keys would have the same line twice, and the square would be
 //! an approximation from below. The function `rate` is [`line_fpr`].
 //!
-//! **Counters** of four bits take the place of bits in a [`CountingBloom`](super::CountingBloom): 128 to a line, and the same function with that number.
-//! The shorter a line in places, the more its fullness varies, and the more that weighs: see [`CounterPlan`].
+//! **Counters** of four bits take the place of bits in a [`CountingBloom`](super::CountingBloom): 128 to a line, and the same function with that
+//! number. The shorter a line in places, the more its fullness varies, and the more that weighs: see [`CounterPlan`].
 
 use crate::bits::nibbles::COUNTERS;
 use crate::bits::{LINE_BITS, LINE_BYTES};

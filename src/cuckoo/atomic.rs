@@ -17,14 +17,14 @@ use std::fmt;
 
 /// A set of keys that many threads insert and remove while others ask: `contains` is false only for keys that are not in it.
 ///
-/// Questions take no lock and write nothing. An insert or a removal is one compare-and-exchange of a word; **nothing is ever moved**, so that a reader
-/// finds a key that is there at every moment. The price: an insert whose two buckets are full is [`CuckooError::Full`], where a [`CuckooFilter`] would move
-/// others out of the way. So there are two ways to one:
+/// Questions take no lock and write nothing. An insert or a removal is one compare-and-exchange of a word; **nothing is ever moved**, so that a
+/// reader finds a key that is there at every moment. The price: an insert whose two buckets are full is [`CuckooError::Full`], where a
+/// [`CuckooFilter`] would move others out of the way. So there are two ways to one:
 ///
 /// - [`CuckooBuilder::build_atomic`] makes an empty one, with slots enough for its capacity without moves: see
 ///   [`sizing::plan_shared`](super::sizing::plan_shared).
-/// - `AtomicCuckoo::try_from(filter)` takes over a [`CuckooFilter`] that was filled to its capacity. From there it is for asking and removing, and for
-///   inserts as far as removals have made room.
+/// - `AtomicCuckoo::try_from(filter)` takes over a [`CuckooFilter`] that was filled to its capacity. From there it is for asking and removing, and
+///   for inserts as far as removals have made room.
 ///
 /// A slot has 8, 16 or 32 bits. A fingerprint of another width lies in the next larger slot, and [`bits`](Self::bits) counts the slot.
 ///
@@ -43,8 +43,8 @@ use std::fmt;
 ///
 /// # Limitations
 ///
-/// As for [`CuckooFilter`]. There is no `insert_unique`: two callers that look and then insert would both insert. No `Clone`, which would promise a copy of
-/// one moment. As a base of a gate it is made by a [`CuckooFactory`](super::CuckooFactory).
+/// As for [`CuckooFilter`]. There is no `insert_unique`: two callers that look and then insert would both insert. No `Clone`, which would promise a
+/// copy of one moment. As a base of a gate it is made by a [`CuckooFactory`](super::CuckooFactory).
 pub struct AtomicCuckoo<H = KeyHasher> {
     shape: Shape,
     table: SharedTable,
@@ -84,8 +84,8 @@ impl AtomicCuckoo {
         self.contains_hash(self.hasher.hash(key))
     }
 
-    /// Takes one copy of `key` out, true where there was one. **Removing a key that was never inserted takes out another one's fingerprint, if it is a
-    /// false positive, and `contains` then denies a key that is there.** So remove only what you know to be in, and once.
+    /// Takes one copy of `key` out, true where there was one. **Removing a key that was never inserted takes out another one's fingerprint, if it is
+    /// a false positive, and `contains` then denies a key that is there.** So remove only what you know to be in, and once.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.remove_hash(self.hasher.hash(key))

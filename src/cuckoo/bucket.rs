@@ -7,9 +7,9 @@
 //! └────┴────┴────┴────┘
 //! ```
 //!
-//! **All four in a register** (Lamport, *Multiple Byte Processing with Full-Word Instructions*, 1975). With `x` = bucket xor the fingerprint in every slot, a
-//! slot is equal where `x` is zero, and `(x − 1…1) & !x & H` is not zero exactly where some slot is: a borrow runs only out of a slot that was zero. Which
-//! slots those are takes a sum that cannot run over from slot to slot, `!(((x & L) + L) | x) & H`.
+//! **All four in a register** (Lamport, *Multiple Byte Processing with Full-Word Instructions*, 1975). With `x` = bucket xor the fingerprint in every
+//! slot, a slot is equal where `x` is zero, and `(x − 1…1) & !x & H` is not zero exactly where some slot is: a borrow runs only out of a slot that
+//! was zero. Which slots those are takes a sum that cannot run over from slot to slot, `!(((x & L) + L) | x) & H`.
 //!
 //! Bits above the bucket, which belong to the next one, are never looked at: carries and borrows run upwards.
 
@@ -289,8 +289,9 @@ impl<L: Lanes> Found<L> {
         self.0.is_zero()
     }
 
-    /// Whether it is more slots than the other, where both are those from some slot on, as empty slots are unless something was removed: then the mask
-    /// of more slots is the larger number. Otherwise a guess. (To count the bits takes four times as long on a processor that is only known to be x86-64.)
+    /// Whether it is more slots than the other, where both are those from some slot on, as empty slots are unless something was removed: then the
+    /// mask of more slots is the larger number. Otherwise a guess. (To count the bits takes four times as long on a processor that is only known to
+    /// be x86-64.)
     #[inline(always)]
     pub(super) fn seems_more_than(self, other: Self) -> bool {
         self.0.exceeds(other.0)

@@ -117,7 +117,7 @@ impl CuckooBuilder {
                 by_width(capacity, width)
             }
         };
-        let promised = fpr.map_or(plan.predicted_fpr, Fpr::value);
+        let promised = fpr.map_or(0.0, Fpr::value);
         Ok((Shape::new(capacity, promised, plan, self.kernel.unwrap_or_else(Kernel::best), self.memory_limit, hasher.fingerprint())?, hasher))
     }
 }

@@ -16,8 +16,8 @@ pub enum CuckooError {
         /// What it was sized for.
         capacity: u64,
     },
-    /// Both buckets of the key hold nothing but its fingerprint: it was inserted eight times (or other keys with it, by a rare coincidence). No size of
-    /// filter takes a ninth copy.
+    /// Both buckets of the key hold nothing but its fingerprint: it was inserted eight times (or other keys with it, by a rare coincidence). No size
+    /// of filter takes a ninth copy.
     TooManyDuplicates {
         /// Copies that are there.
         copies: u32,

@@ -12,8 +12,8 @@ use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, ParamError};
 use bitvec::vec::BitVec;
 use std::sync::Arc;
 
-/// Makes a base that a rebuild fills as a [`CuckooFilter`], and that serves as an [`AtomicCuckoo`]: then a gate can retire keys whose rows were deleted. The
-/// filter for created keys comes from another factory, since such a one must take every key.
+/// Makes a base that a rebuild fills as a [`CuckooFilter`], and that serves as an [`AtomicCuckoo`]: then a gate can retire keys whose rows were
+/// deleted. The filter for created keys comes from another factory, since such a one must take every key.
 ///
 /// Fingerprints have 8, 16 or 32 bits, whatever fills a slot: 8.4 bits a key down to a rate of 3 %, 16.8 down to 1.2e-4, 33.7 below. While a
 /// rebuild fills it, both forms are in memory. The limit is 64 GiB a form where nothing else is said.

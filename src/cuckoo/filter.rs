@@ -9,19 +9,19 @@ use super::shape::Shape;
 use crate::filter::{Insert, InsertError, Membership, Remove, batch};
 use crate::kernel::{self, Asked, Kernel, fetch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
-use crate::params::{Capacity, DEFAULT_MEMORY_LIMIT, ParamError};
+use crate::params::{Capacity, ParamError};
 use bitvec::vec::BitVec;
 use std::fmt;
 use std::sync::Arc;
 
 /// A set of keys from which keys can be removed, and which may err towards "maybe": `contains` is false only for keys that are not in it.
 ///
-/// It keeps a fingerprint of each key, in one of two buckets of four. For strangers `contains` is true at a rate below the one that was asked for. It holds
-/// as many distinct keys as its capacity, and some more; where there is no room, [`insert`](Self::insert) returns an error and **nothing is lost**: all
-/// that was accepted before is still found.
+/// It keeps a fingerprint of each key, in one of two buckets of four. For strangers `contains` is true at a rate below the one that was asked for. It
+/// holds as many distinct keys as its capacity, and some more; where there is no room, [`insert`](Self::insert) returns an error and **nothing is
+/// lost**: all that was accepted before is still found.
 ///
-/// A question costs one hash and two places in memory, whose cache misses overlap, whatever the rate. Memory is f / 0.95 bits a key from 2^16 keys on,
-/// with fingerprints of f = 10 bits at 1 %, 13 at 1e-3, 17 at 1e-4, 23 at 1e-6; [`sizing`](super::sizing) has the rest, and
+/// A question costs one hash and two places in memory, whose cache misses overlap, whatever the rate. Memory is f / 0.95 bits a key from 2^16 keys
+/// on, with fingerprints of f = 10 bits at 1 %, 13 at 1e-3, 17 at 1e-4, 23 at 1e-6; [`sizing`](super::sizing) has the rest, and
 /// [`docs::performance`](crate::docs::performance) the times.
 ///
 /// Keys go through a [`KeyHasher`], by default XXH3 under a random seed; hashes that were computed by the same hasher go through the `_hash` methods.
@@ -40,14 +40,14 @@ use std::sync::Arc;
 /// # Copies
 ///
 /// A key that is inserted twice is in the filter twice, and must be removed twice. There is room for eight copies, the ninth is
-/// [`CuckooError::TooManyDuplicates`]; each takes room that was meant for another key. [`insert_unique`](Self::insert_unique) does without, for keys that
-/// are not removed.
+/// [`CuckooError::TooManyDuplicates`]; each takes room that was meant for another key. [`insert_unique`](Self::insert_unique) does without, for keys
+/// that are not removed.
 ///
 /// # Limitations
 ///
-/// There is no union: a fingerprint does not tell the hash that it came from, so the entries of two filters can only be put side by side, and there is
-/// no room for them. No `Extend`, which could not return an error: [`try_extend`](Self::try_extend). No `PartialEq`: where a fingerprint lies depends on
-/// the order of inserts. It does not [grow](Self::grow) by itself.
+/// There is no union: a fingerprint does not tell the hash that it came from, so the entries of two filters can only be put side by side, and there
+/// is no room for them. No `Extend`, which could not return an error: [`try_extend`](Self::try_extend). No `PartialEq`: where a fingerprint lies
+/// depends on the order of inserts. It does not [grow](Self::grow) by itself.
 #[derive(Clone)]
 pub struct CuckooFilter<H = KeyHasher> {
     shape: Shape,
@@ -107,8 +107,8 @@ impl CuckooFilter {
         self.contains_hash(self.hasher.hash(key))
     }
 
-    /// Takes one copy of `key` out, true where there was one. **Removing a key that was never inserted takes out another one's fingerprint, if it is a
-    /// false positive, and `contains` then denies a key that is there.** So remove only what you know to be in.
+    /// Takes one copy of `key` out, true where there was one. **Removing a key that was never inserted takes out another one's fingerprint, if it is
+    /// a false positive, and `contains` then denies a key that is there.** So remove only what you know to be in.
     #[inline]
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         self.remove_hash(self.hasher.hash(key))
@@ -146,19 +146,19 @@ impl CuckooFilter {
         self.try_extend_hashes(keys.into_iter().map(|key| hasher.hash(&key)))
     }
 
-    /// Becomes a filter for `capacity` keys of the same rate and hasher, filled from `keys`: everything that is in the filter, each key as often as it
-    /// has copies, and new ones besides if you like.
+    /// Becomes a filter for `capacity` keys of the same rate, memory limit and hasher, filled from `keys`: everything that is in the filter, each key
+    /// as often as it has copies, and new ones besides if you like.
     ///
-    /// The keys are needed because a filter of twice the size has its buckets chosen by one more bit of the hash, which a fingerprint does not hold. (To
-    /// keep such bits would cost one a key for every doubling.) Both filters are in memory meanwhile.
+    /// The keys are needed because a filter of twice the size has its buckets chosen by one more bit of the hash, which a fingerprint does not hold.
+    /// (To keep such bits would cost one a key for every doubling.) Both filters are in memory meanwhile.
     ///
     /// # Errors
     ///
     /// [`GrowError`], and the filter is as it was. Fewer keys than it holds are an error; that they are the right ones cannot be checked.
     pub fn grow<K: Key>(&mut self, capacity: u64, keys: impl IntoIterator<Item = K>) -> Result<(), GrowError> {
         let hasher = self.hasher;
-        let shape = self.shape.for_capacity(Capacity::new(capacity), DEFAULT_MEMORY_LIMIT)?;
-        let mut larger = Self::with_shape(shape, DEFAULT_MEMORY_LIMIT, hasher)?;
+        let shape = self.shape.for_capacity(Capacity::new(capacity))?;
+        let mut larger = Self::with_shape(shape, self.shape.limit, hasher)?;
         let given = larger.try_extend(keys)?;
         if given < self.len {
             return Err(GrowError::KeysMissing { held: self.len, given });
@@ -292,15 +292,16 @@ impl<H> CuckooFilter<H> {
 
     #[inline(always)]
     fn take<L: Lanes>(&mut self, place: Place) -> bool {
-        for bucket in [place.home, place.other] {
-            let found = self.table.find::<L>(bucket, place.fingerprint);
-            if !found.is_none() {
-                self.table.empty_first::<L>(bucket, found);
-                self.len -= 1;
-                return true;
-            }
+        let (home, other) = (self.table.find::<L>(place.home, place.fingerprint), self.table.find::<L>(place.other, place.fingerprint));
+        // By index and not by a branch, which nobody could foresee.
+        let second = usize::from(home.is_none());
+        let (found, bucket) = ([home, other][second], [place.home, place.other][second]);
+        if found.is_none() {
+            return false;
         }
-        false
+        self.table.empty_first::<L>(bucket, found);
+        self.len -= 1;
+        true
     }
 
     #[inline(always)]
@@ -425,8 +426,8 @@ impl<H> CuckooFilter<H> {
         self.shape.per_key(self.bits())
     }
 
-    /// The false-positive rate at the present load: [`sizing::false_positive_rate`](super::sizing::false_positive_rate). Costs nothing. With many copies of
-    /// few keys the rate is lower.
+    /// The false-positive rate at the present load: [`sizing::false_positive_rate`](super::sizing::false_positive_rate). Costs nothing. With many
+    /// copies of few keys the rate is lower.
     #[must_use]
     pub fn estimated_fpr(&self) -> f64 {
         self.shape.estimated_fpr(self.len)

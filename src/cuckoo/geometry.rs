@@ -7,10 +7,10 @@
 //! bucket b        ──▶ other bucket       (r − b) mod m
 //! ```
 //!
-//! **Any number of buckets.** The original filter (Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter: Practically Better Than Bloom*, 2014) takes
-//! `b xor hash(fingerprint)` for the other bucket, which leads back only where the number of buckets is a power of two; a filter is then up to twice
-//! as large as its keys need. `r − b` leads back for every m. With m even and r odd the two buckets of a fingerprint are always an even and an odd
-//! one, so never the same. (Additive involutions are known from `CuckooFilterStable` of the fastfilter_cpp collection.)
+//! **Any number of buckets.** The original filter (Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter: Practically Better Than Bloom*, 2014)
+//! takes `b xor hash(fingerprint)` for the other bucket, which leads back only where the number of buckets is a power of two; a filter is then up to
+//! twice as large as its keys need. `r − b` leads back for every m. With m even and r odd the two buckets of a fingerprint are always an even and an
+//! odd one, so never the same. (Additive involutions are known from `CuckooFilterStable` of the fastfilter_cpp collection.)
 //!
 //! **Zero is an empty slot.** A fingerprint is spread evenly over the 2^f − 1 other values, none of which is special; what that costs is in
 //! [`false_positive_rate`](super::sizing::false_positive_rate), which counts 2^f − 1 values and not 2^f.
@@ -23,9 +23,9 @@ const SPREAD: [u64; 2] = [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f5];
 
 /// A fingerprint, spread over 64 bits so that nothing simple holds between the images of two.
 ///
-/// A product alone will not do. Then `r` grows by the same step from each fingerprint to the next, and two moves lead from a bucket not to 2^2f others but
-/// to 2·2^f, the same differences again and again: searches for room went round in circles, and a filter of 10^7 keys with f = 8 was full at a load of
-/// 0.942. With two products and a shift between them it takes the 0.95 that it is sized for.
+/// A product alone will not do. Then `r` grows by the same step from each fingerprint to the next, and two moves lead from a bucket not to 2^2f
+/// others but to 2·2^f, the same differences again and again: searches for room went round in circles, and a filter of 10^7 keys with f = 8 was full
+/// at a load of 0.942. With two products and a shift between them it takes the 0.95 that it is sized for.
 #[inline(always)]
 const fn spread(fingerprint: u32) -> u64 {
     let x = (fingerprint as u64).wrapping_mul(SPREAD[0]);

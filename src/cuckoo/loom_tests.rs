@@ -13,8 +13,8 @@ fn in_bucket(bucket: u64) -> KeyHash {
     KeyHash::from_parts(bucket << 63, 77)
 }
 
-/// Every interleaving with up to three switches that no thread asked for. Without a bound the larger models take hours; the order that fails is found with
-/// two.
+/// Every interleaving with up to three switches that no thread asked for. Without a bound the larger models take hours; the order that fails is found
+/// with two.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -27,8 +27,8 @@ fn two_buckets(width: u32) -> AtomicCuckoo {
     filter
 }
 
-/// X lies in the bucket that readers look into last. Y comes into the first one, and goes again: whoever removes it must not take the copy of X, which a
-/// reader that has passed the first bucket is about to find.
+/// X lies in the bucket that readers look into last. Y comes into the first one, and goes again: whoever removes it must not take the copy of X,
+/// which a reader that has passed the first bucket is about to find.
 fn reader_of_x_while_y_comes_and_goes(width: u32, remove: fn(&AtomicCuckoo, KeyHash) -> bool) {
     model(move || {
         let filter = Arc::new(two_buckets(width));

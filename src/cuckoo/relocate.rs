@@ -1,20 +1,20 @@
 //! [`crowd_in`]: a slot in one of two full buckets, by moving other fingerprints to their other buckets.
 //!
-//! Breadth first, as a tree: the two buckets are its roots, and the children of a bucket are the other buckets of the four fingerprints in it. The first
-//! bucket with an empty slot ends the search, and the fingerprints on the way to it move, the last one first, each into the slot that the one before
-//! it left:
+//! Breadth first, as a tree: the two buckets are its roots, and the children of a bucket are the other buckets of the four fingerprints in it. The
+//! first bucket with an empty slot ends the search, and the fingerprints on the way to it move, the last one first, each into the slot that the one
+//! before it left:
 //!
 //! ```text
 //! home ──s2──▶ B ──s0──▶ D, has room          D ← s0 of B,  slot s0 of B ← s2 of home,  slot s2 of home ← the new one
 //!   └──s3──▶ C …
 //! ```
 //!
-//! **Nothing is written before the way is known**, so that a search in vain leaves every byte as it was. (To kick at random, as the original filter does,
-//! is to hold a victim without a place at the end; most implementations drop it, and with it somebody's key.) And the buckets of one level do not
-//! depend on each other: their cache misses overlap, where those of a random walk come one after another.
+//! **Nothing is written before the way is known**, so that a search in vain leaves every byte as it was. (To kick at random, as the original filter
+//! does, is to hold a victim without a place at the end; most implementations drop it, and with it somebody's key.) And the buckets of one level do
+//! not depend on each other: their cache misses overlap, where those of a random walk come one after another.
 //!
-//! **Why the moves are right.** No bucket comes twice on one way, so that the slots on it are different ones, and each still holds what it held when the
-//! search looked. Each move is of a fingerprint to its other bucket, where a question finds it as well.
+//! **Why the moves are right.** No bucket comes twice on one way, so that the slots on it are different ones, and each still holds what it held when
+//! the search looked. Each move is of a fingerprint to its other bucket, where a question finds it as well.
 
 use super::bucket::{Found, Lanes, SLOTS, Table};
 use super::geometry::{Geometry, Place};
@@ -23,8 +23,8 @@ use crate::kernel::fetch;
 /// The roots, their children and the children of those: enough but for one search in some hundred, and less to lay out than [`MOST`].
 const FEW: usize = 2 + 8 + 32;
 
-/// Buckets that are looked at before the filter is called full. At a load of 0.95 about one in eight has room, so that a search would fail with a chance
-/// of some 1e-30 were buckets independent; what ends searches is a region that is really full.
+/// Buckets that are looked at before the filter is called full. At a load of 0.95 about one in eight has room, so that a search would fail with a
+/// chance of some 1e-30 were buckets independent; what ends searches is a region that is really full.
 const MOST: usize = 512;
 
 #[derive(Clone, Copy)]

@@ -2,17 +2,19 @@
 
 use super::bucket::SLOTS;
 use super::geometry::Geometry;
-use super::sizing::{CuckooPlan, false_positive_rate, plan_width};
+use super::sizing::{CuckooPlan, false_positive_rate, plan, plan_width};
 use crate::kernel::Kernel;
 use crate::key::HasherFingerprint;
-use crate::params::{Capacity, ParamError};
+use crate::params::{Capacity, Fpr, ParamError};
 use std::fmt;
 
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) capacity: u64,
-    /// The rate that was asked for; the predicted one where the width was given instead.
+    /// The rate that was asked for; 0 where the width was given instead.
     fpr: f64,
+    /// The most memory, for this filter and for what it grows into.
+    pub(super) limit: u64,
     pub(super) plan: CuckooPlan,
     pub(super) geometry: Geometry,
     pub(super) kernel: Kernel,
@@ -33,12 +35,14 @@ impl Shape {
     ) -> Result<Self, ParamError> {
         let buckets = usize::try_from(plan.buckets).map_err(|_| ParamError::TooLarge { needed: plan.memory_bytes(), limit })?;
         let geometry = Geometry::new(buckets, plan.width);
-        Ok(Self { capacity: capacity.get(), fpr, plan, geometry, kernel, hasher })
+        Ok(Self { capacity: capacity.get(), fpr, limit, plan, geometry, kernel, hasher })
     }
 
-    /// The shape for another number of keys, with fingerprints of the same width.
-    pub(super) fn for_capacity(&self, capacity: Capacity, limit: u64) -> Result<Self, ParamError> {
-        Self::new(capacity, self.fpr, plan_width(capacity, self.plan.width), self.kernel, limit, self.hasher)
+    /// The shape for another number of keys, with fingerprints of the same width, or of a larger one where the rate that was asked for takes it: a
+    /// filter for a few keys keeps it with narrow ones, since most of its slots are empty.
+    pub(super) fn for_capacity(&self, capacity: Capacity) -> Result<Self, ParamError> {
+        let least = Fpr::new(self.fpr).map_or(0, |fpr| plan(capacity, fpr).width);
+        Self::new(capacity, self.fpr, plan_width(capacity, self.plan.width.max(least)), self.kernel, self.limit, self.hasher)
     }
 
     pub(super) fn slots(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! How wide fingerprints are and how many buckets there are: from capacity and rate to a [`CuckooPlan`].
 //!
-//! A key is a fingerprint in one of m/2 pairs of buckets: one of (m/2)·(2^f − 1) cases, all equally likely. A stranger is claimed where its own case is that
-//! of one of the n keys. With `α` = n/(4·m), the share of the slots that is taken:
+//! A key is a fingerprint in one of m/2 pairs of buckets: one of (m/2)·(2^f − 1) cases, all equally likely. A stranger is claimed where its own case
+//! is that of one of the n keys. With `α` = n/(4·m), the share of the slots that is taken:
 //!
 //! ```text
 //! rate = 1 − e^(−8·α/(2^f − 1))        about 8·α/2^f
@@ -9,7 +9,8 @@
 //!
 //! and each halving of the rate costs one bit a key.
 //!
-//! **How many keys fit** is a matter of chance, of little in large filters. Filters of random hashes that were full before their capacity, of so many:
+//! **How many keys fit** is a matter of chance, of little in large filters. Filters of random hashes that were full before their capacity, of so
+//! many:
 //!
 //! ```text
 //! keys           8 or fewer        15        30       100       300       1000     8000     8192    65,536    10^6   10^7
@@ -18,10 +19,10 @@
 //! full, f = 12   never        1/10^6    3/10^6    0/10^6    1/10^6  0/300,000  0/37,500  0/36,621  0/4577   0/300   0/30
 //! ```
 //!
-//! So the chance is some 1e-5 at most where it was measured well, and below 1e-4 elsewhere by all that the distribution shows: filters that were filled
-//! until they were full came to 0.967 of the slots at 2^16 (median), 0.962 at 10^6, 0.959 at 1.6·10^7 and 0.957 at 1.3·10^8, within half a per cent,
-//! whatever the width. (`cargo test --release --lib slack_table -- --ignored --nocapture`.) Copies of a key count as keys, and eight of one fill
-//! its two buckets: many of them fill a filter early.
+//! So the chance is some 1e-5 at most where it was measured well, and below 1e-4 elsewhere by all that the distribution shows: filters that were
+//! filled until they were full came to 0.967 of the slots at 2^16 (median), 0.962 at 10^6, 0.959 at 1.6·10^7 and 0.957 at 1.3·10^8, within half a per
+//! cent, whatever the width. (`cargo test --release --lib slack_table -- --ignored --nocapture`.) Copies of a key count as keys, and eight of one
+//! fill its two buckets: many of them fill a filter early.
 
 use super::bucket::{SLOTS, bytes_of};
 use super::slots::slot_bits;
@@ -58,8 +59,8 @@ pub fn false_positive_rate(width: u32, load: f64) -> f64 {
     -(-8.0 * load.clamp(0.0, 1.0) / values).exp_m1()
 }
 
-/// The share of slots that keys may take in a large filter. Two buckets of four would take 0.98 of independent fingerprints, and 0.97 was reached with
-/// 127 of them (f = 7); the rest keeps inserts fast, and away from chance.
+/// The share of slots that keys may take in a large filter. Two buckets of four would take 0.98 of independent fingerprints, and 0.97 was reached
+/// with 127 of them (f = 7); the rest keeps inserts fast, and away from chance.
 const LOAD: f64 = 0.95;
 
 /// Slots more than that below [`LARGE`] keys, where chance decides: see the table at the head.

@@ -10,29 +10,30 @@
 //!
 //! # Why no reader misses a copy that is there
 //!
-//! Copies of one fingerprint in one pair of buckets cannot be told apart. So when two keys share both, the removal of the one may take the slot that the
-//! other was put into. That is a move in disguise: a copy disappears here while one stays there. A reader that looks in the wrong order, into the place
-//! where a copy will come, and then into the one from which a copy has gone, would miss both.
+//! Copies of one fingerprint in one pair of buckets cannot be told apart. So when two keys share both, the removal of the one may take the slot that
+//! the other was put into. That is a move in disguise: a copy disappears here while one stays there. A reader that looks in the wrong order, into the
+//! place where a copy will come, and then into the one from which a copy has gone, would miss both.
 //!
-//! **The rule.** The words of the two buckets are `p_0 < p_1 < … < p_m`, in the order of the table. Readers look in this order, and a removal takes the
-//! first copy that it finds in this order. Loads acquire; every change is a read-modify-write that acquires and releases. Inserts go where they like.
+//! **The rule.** The words of the two buckets are `p_0 < p_1 < … < p_m`, in the order of the table. Readers look in this order, and a removal takes
+//! the first copy that it finds in this order. Loads acquire; every change is a read-modify-write that acquires and releases. Inserts go where they
+//! like.
 //!
 //! **Claim.** A reader finds a copy, if some key X of this fingerprint and pair was inserted before it began and is not removed before it ends, and
 //! nothing is removed that was not inserted before.
 //!
-//! **Proof.** All changes of a word form one order, and whoever reads a value acquires from all changes up to it, as each is a read-modify-write. Suppose
-//! that the reader finds nothing: in the order of `p_i` it read at position `a_i`, where no copy is, for every `i`. The vector `a` has a property,
-//! *closed*: if an insert or removal `g` of `p_i` happens before a change at or before `a_j` of `p_j`, `j < i`, then `g` is at or before `a_i`. (The
-//! reader acquired that change when it read `p_j`, and read `p_i` after.)
+//! **Proof.** All changes of a word form one order, and whoever reads a value acquires from all changes up to it, as each is a read-modify-write.
+//! Suppose that the reader finds nothing: in the order of `p_i` it read at position `a_i`, where no copy is, for every `i`. The vector `a` has a
+//! property, *closed*: if an insert or removal `g` of `p_i` happens before a change at or before `a_j` of `p_j`, `j < i`, then `g` is at or before
+//! `a_i`. (The reader acquired that change when it read `p_j`, and read `p_i` after.)
 //!
-//! Take any closed vector `a` of positions without copies, no earlier than the reader's. Up to `a`, as many copies were taken out as were put in. X was put
-//! in and not taken out. So some removal up to `a`, at `p_j`, was of a key Y whose insert is not up to `a`: at `p_i`, after `a_i`. Not `i = j`, since
-//! the insert happens before the removal. Not `i > j`, since `a` is closed. So `i < j`, and before it took from `p_j` the removal looked into
-//! `p_0 … p_{j−1}` and found nothing, at positions `c_0 … c_{j−1}`, with `c_i > a_i` as it came after the insert. Now let `a'` be the later of `a_k` and
-//! `c_k` for `k < j`, and `a_k` from `j` on. There are no copies at `a'` either, and it is closed: what happens before a change at or before `c_k` happens
-//! before the removal's later looks and before its change of `p_j`, which is at or before `a_j`, so that it lies up to `c` in words before `p_j`, up to
-//! `a_j` in `p_j`, and up to `a` beyond since `a` is closed. But `a'` is later than `a` in word `i`. So there is no last such vector, though there were
-//! only finitely many changes. ∎
+//! Take any closed vector `a` of positions without copies, no earlier than the reader's. Up to `a`, as many copies were taken out as were put in. X
+//! was put in and not taken out. So some removal up to `a`, at `p_j`, was of a key Y whose insert is not up to `a`: at `p_i`, after `a_i`. Not `i =
+//! j`, since the insert happens before the removal. Not `i > j`, since `a` is closed. So `i < j`, and before it took from `p_j` the removal looked
+//! into `p_0 … p_{j−1}` and found nothing, at positions `c_0 … c_{j−1}`, with `c_i > a_i` as it came after the insert. Now let `a'` be the later of
+//! `a_k` and `c_k` for `k < j`, and `a_k` from `j` on. There are no copies at `a'` either, and it is closed: what happens before a change at or
+//! before `c_k` happens before the removal's later looks and before its change of `p_j`, which is at or before `a_j`, so that it lies up to `c` in
+//! words before `p_j`, up to `a_j` in `p_j`, and up to `a` beyond since `a` is closed. But `a'` is later than `a` in word `i`. So there is no last
+//! such vector, though there were only finitely many changes. ∎
 //!
 //! A removal is such a reader too: as long as its key is in, it finds a copy to take. `loom_tests.rs` has the smallest cases, and a removal in the
 //! wrong order that fails.
@@ -175,8 +176,8 @@ impl SharedTable {
         self.layout.ordered(buckets).map(|part| self.layout.equal(self.look(part), part, fingerprint).count_ones()).sum()
     }
 
-    /// Nothing, but under loom an access that no two threads may exchange without a difference. Loom looks for another order only at the latest access of a
-    /// location, and the look at a word would hide everybody else's before a change of it: whole interleavings would go untested.
+    /// Nothing, but under loom an access that no two threads may exchange without a difference. Loom looks for another order only at the latest
+    /// access of a location, and the look at a word would hide everybody else's before a change of it: whole interleavings would go untested.
     #[inline(always)]
     fn step(&self) {
         // ORDERING: Relaxed, of a word of its own that nothing else reads: it is there to be counted, and adds no edge.
@@ -219,8 +220,8 @@ impl SharedTable {
             }
             let new = old ^ self.layout.in_first(found, from ^ to);
             self.step();
-            // ORDERING: AcqRel: Release hands on all that came before this change, Acquire what came before those that it builds on; both for the proof
-            // at the head. Acquire on failure, since a value without the slot ends this as a load would.
+            // ORDERING: AcqRel: Release hands on all that came before this change, Acquire what came before those that it builds on; both for the
+            // proof at the head. Acquire on failure, since a value without the slot ends this as a load would.
             match word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(now) => old = now,

@@ -299,7 +299,8 @@ fn as_many_keys_as_the_capacity_are_taken() {
     }
 }
 
-/// Prints how often a filter of random hashes is full before its capacity: the table at the head of `sizing.rs`. Some three minutes in a release build.
+/// Prints how often a filter of random hashes is full before its capacity: the table at the head of `sizing.rs`. Some three minutes in a release
+/// build.
 #[test]
 #[ignore = "a measurement, not a claim"]
 fn slack_table() {
@@ -392,8 +393,8 @@ fn a_shared_filter_takes_its_capacity_and_says_when_it_is_full() {
     }
 }
 
-/// Writers insert and remove keys of their own while readers ask for keys that stay. With eight-bit fingerprints over few buckets the copies of the one
-/// are often those of the other.
+/// Writers insert and remove keys of their own while readers ask for keys that stay. With eight-bit fingerprints over few buckets the copies of the
+/// one are often those of the other.
 #[test]
 fn readers_find_what_stays_while_others_come_and_go() {
     for width in [7, 16, 32] {

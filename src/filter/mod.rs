@@ -1,5 +1,5 @@
-//! The vocabulary of filters: [`Membership`] asks, [`Insert`] and [`Remove`] change through `&mut`, [`InsertShared`] and [`RemoveShared`] through `&`,
-//! [`FilterFactory`] makes.
+//! The vocabulary of filters: [`Membership`] asks, [`Insert`] and [`Remove`] change through `&mut`, [`InsertShared`] and [`RemoveShared`] through
+//! `&`, [`FilterFactory`] makes.
 //!
 //! All of it speaks [`KeyHash`], so that a key is hashed once however many filters it meets, and all of it is dyn-compatible, so that the gate
 //! holds any filter kind. A new kind joins by implementing these; the gate does not change.

@@ -124,8 +124,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
 
 /// An announced delete. Settle it after the COMMIT or the rollback.
 ///
-/// Dropped unsettled (a cancelled task, a panic), its outcome is unknown: the key stays in the filter, pending and fenced, until `max_transaction` has
-/// passed and [`resolve_unknown`](ExistenceGate::resolve_unknown) has read the primary. That is safe, and costs source reads.
+/// Dropped unsettled (a cancelled task, a panic), its outcome is unknown: the key stays in the filter, pending and fenced, until `max_transaction`
+/// has passed and [`resolve_unknown`](ExistenceGate::resolve_unknown) has read the primary. That is safe, and costs source reads.
 #[must_use = "a guard that is dropped unsettled leaves its key fenced"]
 pub struct DeleteGuard<K: CacheKey, V: CacheValue> {
     gate: ExistenceGate<K, V>,

@@ -7,8 +7,9 @@
 //!        └─ trust, distrust guards
 //! ```
 //!
-//! A generation answers maybe for a key that is in its base or in its delta. Bits of a delta are never cleared, and from a base that can remove a copy
-//! goes only by the rule of [`super::retire`] (R9): otherwise a deleted key is a false positive until the next rebuild. The state only ever changes by read-copy-update, so that two changes at once both happen.
+//! A generation answers maybe for a key that is in its base or in its delta. Bits of a delta are never cleared, and from a base that can remove a
+//! copy goes only by the rule of [`super::retire`] (R9): otherwise a deleted key is a false positive until the next rebuild. The state only ever
+//! changes by read-copy-update, so that two changes at once both happen.
 
 use crate::filter::{InsertShared, Membership, RemoveShared};
 use crate::key::KeyHash;
@@ -35,8 +36,8 @@ impl Delta {
     /// Adds a key, and returns how many creates that makes.
     fn insert(&self, hash: KeyHash) -> u64 {
         // Before the bits, so before the COMMIT and the acknowledgement: a lookup that must see the bits sees this.
-        // ORDERING: Relaxed: the reader that counts comes after the acknowledgement, which comes after this store or this load of its value; coherence
-        // shows it true from then on.
+        // ORDERING: Relaxed: the reader that counts comes after the acknowledgement, which comes after this store or this load of its value;
+        // coherence shows it true from then on.
         if !self.touched.load(Ordering::Relaxed) {
             self.touched.store(true, Ordering::Relaxed);
         }

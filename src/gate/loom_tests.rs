@@ -1,9 +1,8 @@
 //! Loom explores every interleaving, up to a bound of preemptions, of the races that the promise hangs on.
 //!
-//! begin against rebuild and swap; a token against a create; a distrust against a rebuild; a retirement against a rebuild, and against a create of the same
-//! key. What is modelled is [`Core`] as it is; the filter is one
-//! atomic word, the database one lock, and an acknowledgement is a release store that a reader acquires. Each model runs again with a rule switched
-//! off and must fail: a model that cannot fail proves nothing.
+//! begin against rebuild and swap; a token against a create; a distrust against a rebuild; a retirement against a rebuild, and against a create of
+//! the same key. What is modelled is [`Core`] as it is; the filter is one atomic word, the database one lock, and an acknowledgement is a release
+//! store that a reader acquires. Each model runs again with a rule switched off and must fail: a model that cannot fail proves nothing.
 //!
 //!     RUSTFLAGS="--cfg absentia_loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release --lib loom_
 

@@ -8,19 +8,19 @@
 //!    be seen, if it existed by then.
 //! 3. **It has been trustworthy since its build began**: every create since then was announced.
 //! 4. **Nobody else writes under the fence**, before or since.
-//! 5. **The delta does not claim k.** A create of k that the scan did not see has set k's bits in it (R1, R8), before its COMMIT. So r was not created
-//!    after the scan, the scan pushed it, and base took a copy for it, because a single failed insert fails the build.
+//! 5. **The delta does not claim k.** A create of k that the scan did not see has set k's bits in it (R1, R8), before its COMMIT. So r was not
+//!    created after the scan, the scan pushed it, and base took a copy for it, because a single failed insert fails the build.
 //!
 //! Nobody has taken that copy before: each retirement answers to a COMMIT that deleted the last row of k while the generation served; between two of
 //! those lies the COMMIT of a create of k, after the scan, and then (5) refuses the second. Whoever creates k from here on sets its bits in the delta
 //! before his COMMIT, so k is claimed whatever base says. Equal fingerprints of two keys do not matter: each takes one copy, and copies are alike.
 //!
-//! What another does between the checks and the removal changes none of this: a swap makes the generation one that nobody asks any more, a create sets
-//! bits in a delta, a doubt that begins now is about keys that are written from now on.
+//! What another does between the checks and the removal changes none of this: a swap makes the generation one that nobody asks any more, a create
+//! sets bits in a delta, a doubt that begins now is about keys that are written from now on.
 //!
 //! Equivalent, so no test can tell: without (4) the rest still holds, since an announced create is in the delta before it can commit; it is a second
-//! line. That the generation was trusted *when captured* follows from its being trusted now, in the epoch of its build: every end of a doubt moves the
-//! epoch. Taking the copy from the captured generation after all, though another serves, would harm nobody and help nobody.
+//! line. That the generation was trusted *when captured* follows from its being trusted now, in the epoch of its build: every end of a doubt moves
+//! the epoch. Taking the copy from the captured generation after all, though another serves, would harm nobody and help nobody.
 //!
 //! docs/internals has each condition's counter-example.
 
@@ -53,8 +53,8 @@ impl Removed {
 /// What served, and who wrote, when a delete was announced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doomed {
-    /// Generations have numbers of their own, so one with the same number is the same. Not the generation itself, which a delete that takes long would
-    /// keep in memory.
+    /// Generations have numbers of their own, so one with the same number is the same. Not the generation itself, which a delete that takes long
+    /// would keep in memory.
     generation: Option<u64>,
     /// The fence, where ours was the only write under it.
     alone: Option<u64>,
@@ -69,7 +69,8 @@ impl Core {
         Doomed { generation, alone: (word.pending == 1).then_some(word.seq) }
     }
 
-    /// After the COMMIT of the delete, and before its fence is lowered: takes one copy of the key out of the filter, if it is certainly the key's own.
+    /// After the COMMIT of the delete, and before its fence is lowered: takes one copy of the key out of the filter, if it is certainly the key's
+    /// own.
     pub(super) fn retire(&self, hash: KeyHash, doomed: Doomed, removed: Removed) -> Retired {
         let retired = match self.take_copy(hash, doomed, removed) {
             Ok(()) => Retired::Removed,

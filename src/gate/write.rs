@@ -1,8 +1,8 @@
 //! Writes that are not creates: `update_with`, `delete_with`, `rename`, `invalidate`.
 //!
 //! Each raises the key's fence before its COMMIT and again after, and drops what is remembered in between, so that no slow reader can put an old row
-//! back. None of them touches the filter: a deleted key stays in it, as a false positive, until the next rebuild (R9). `retire_with`, which may, is in
-//! [`delete`](super::delete).
+//! back. None of them touches the filter: a deleted key stays in it, as a false positive, until the next rebuild (R9). `retire_with`, which may, is
+//! in [`delete`](super::delete).
 
 use super::ExistenceGate;
 use crate::key::{Key, KeyHash};

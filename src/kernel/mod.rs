@@ -132,8 +132,8 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// One function of the kernel that a value stands for. No arm is inlined, so that this is a comparison and a jump; with the portable loop in it, it was a
-/// function of its own that saved registers for that loop, and cost 1 ns a key.
+/// One function of the kernel that a value stands for. No arm is inlined, so that this is a comparison and a jump; with the portable loop in it, it
+/// was a function of its own that saved registers for that loop, and cost 1 ns a key.
 macro_rules! dispatch {
     ($kernel:expr, $op:ident($($arg:expr),*)) => {
         match $kernel.0 {
@@ -154,7 +154,8 @@ use dispatch;
 
 impl Kernel {
     /// Runs loops that no vector helps, but that are shorter where the instruction set has shifts and products of three operands (BMI2): where keys
-    /// are asked for ahead, more of them are then under way, 15.6 to 11.3 ns a key in a batch of fingerprints at 10^7. All of it must be inlined into the closure, which `#[inline(always)]` sees to.
+    /// are asked for ahead, more of them are then under way, 15.6 to 11.3 ns a key in a batch of fingerprints at 10^7. All of it must be inlined into
+    /// the closure, which `#[inline(always)]` sees to.
     #[inline]
     pub(crate) fn run<R>(self, loops: impl FnOnce() -> R) -> R {
         match self.0 {

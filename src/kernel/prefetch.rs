@@ -17,8 +17,9 @@ pub(crate) fn fetch<L>(line: &L) {
     unsafe { std::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) std::ptr::from_ref(line), options(nomem, nostack, preserves_flags)) }
 }
 
-/// Elsewhere a batch relies on the processor to look ahead by itself. To read a word of the line, whose value nobody waits for, was tried in place of a
-/// prefetch: such loads cannot retire before they have come, so that few keys are under way, and a batch of the portable kernel took 27 ns a key at 12 MB in place of 9.5.
+/// Elsewhere a batch relies on the processor to look ahead by itself. To read a word of the line, whose value nobody waits for, was tried in place of
+/// a prefetch: such loads cannot retire before they have come, so that few keys are under way, and a batch of the portable kernel took 27 ns a key at
+/// 12 MB in place of 9.5.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
 pub(crate) fn fetch<L>(_line: &L) {}

@@ -1,8 +1,8 @@
 //! [`Places`]: the exact rate of a table of lines with one line a key. All else in sizing is a search over it.
 //!
-//! `n` keys choose among `L` lines of `B` places (bits, or counters), and set `k` positions each in theirs; all choices independent and uniform. A question chooses
-//! a line and `k` positions, `D` of them distinct. By inclusion and exclusion over which of the `D` are *not* set, with `X ~ Bin(n, 1/L)` keys in
-//! the line:
+//! `n` keys choose among `L` lines of `B` places (bits, or counters), and set `k` positions each in theirs; all choices independent and uniform. A
+//! question chooses a line and `k` positions, `D` of them distinct. By inclusion and exclusion over which of the `D` are *not* set, with `X ~ Bin(n,
+//! 1/L)` keys in the line:
 //!
 //! ```text
 //! P(all D set) = Σ_d (−1)^d · C(D, d) · E[(1 − d/B)^(k·X)]          E[(1 − d/B)^(k·X)] = (1 − (1 − (1 − d/B)^k)/L)^n
@@ -18,8 +18,8 @@
 
 use crate::kernel::MAX_HASHES;
 
-/// A bound on the rounding error of [`Places::rate`], which a guaranteed rate keeps clear of. Against 60-digit arithmetic the error was 2.2e-12 at most
-/// for 512 places (at `k = 16`, where the weights are largest); the rest is room for other platforms' `exp`.
+/// A bound on the rounding error of [`Places::rate`], which a guaranteed rate keeps clear of. Against 60-digit arithmetic the error was 2.2e-12 at
+/// most for 512 places (at `k = 16`, where the weights are largest); the rest is room for other platforms' `exp`.
 pub(crate) const ROUNDING: f64 = 1e-11;
 
 // The weights double with every position, and so does the error: more positions in one line need that bound measured again.
@@ -48,8 +48,8 @@ impl Places {
         self.b
     }
 
-    /// The exact false-positive rate of `lines` lines that hold `n` keys of `k` independent uniform positions each, all in one line; `k` is taken into
-    /// 1..=16 and `lines` to at least 1. Cost: some 0.3 µs. Within [`ROUNDING`] of the true value, so a rate far below that may be given as 0.
+    /// The exact false-positive rate of `lines` lines that hold `n` keys of `k` independent uniform positions each, all in one line; `k` is taken
+    /// into 1..=16 and `lines` to at least 1. Cost: some 0.3 µs. Within [`ROUNDING`] of the true value, so a rate far below that may be given as 0.
     pub(crate) fn rate(&self, n: u64, lines: u64, k: u32) -> f64 {
         let k = k.clamp(1, MAX_HASHES) as usize;
         // Without keys the terms are the weights, whose sum is 0 but for rounding.

@@ -19,7 +19,20 @@ pub(crate) fn usual_k(p: f64) -> u32 {
 ///
 /// What keeps clear of [`ROUNDING`] here is the rate of one line. With `r + ROUNDING ≤ √p` the true rate of two is at most `(r + ROUNDING)² ≤ p`:
 /// a margin of about `2·√p·ROUNDING`, 2e-15 at 1e-8, where rounding in the root and in the square comes to some 1e-24.
+///
+/// The rate depends on the keys in a line, so of numbers beyond [`COUNTED`] a multiple is taken: their lines could not be counted on the way. A plan
+/// of more than `u64::MAX` lines has that many.
 pub(crate) fn least_lines(places: &Places, n: u64, p: f64) -> (u64, u32) {
+    let times = 1u64 << (u64::BITS - n.leading_zeros()).saturating_sub(COUNTED);
+    let (lines, k) = least_lines_of(places, n.div_ceil(times), p);
+    (lines.saturating_mul(times), k)
+}
+
+/// Bits of the largest number of keys for which lines are counted one by one. The lowest rate in lines of the fewest places takes some 2^27 lines a
+/// key.
+const COUNTED: u32 = 36;
+
+fn least_lines_of(places: &Places, n: u64, p: f64) -> (u64, u32) {
     let fits = |lines, k| places.rate(n, lines, k) + ROUNDING <= p;
     let usual = usual_k(p);
 

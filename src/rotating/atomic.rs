@@ -1,9 +1,9 @@
 //! [`AtomicRotatingBloom`]: the filter for many writers at whose windows pass while they write.
 //!
-//! Besides the bits, three words are shared. `slots` says which planes are live, in which order, and carries the low 27 bits of the number of the current
-//! window (`slots.rs`): its store is what begins a window. `window` is that number in full, and stored just before. `written` marks planes that hold bits.
-//! Windows pass, and planes are cleared, only under the lock around [`Sweep`]; questions and inserts never wait for it, but for an insert that finds by the
-//! clock that a window is due.
+//! Besides the bits, three words are shared. `slots` says which planes are live, in which order, and carries the low 27 bits of the number of the
+//! current window (`slots.rs`): its store is what begins a window. `window` is that number in full, and stored just before. `written` marks planes
+//! that hold bits. Windows pass, and planes are cleared, only under the lock around [`Sweep`]; questions and inserts never wait for it, but for an
+//! insert that finds by the clock that a window is due.
 //!
 //! ```text
 //! insert                                         rotate, under the lock
@@ -15,26 +15,28 @@
 //!    if not, begin again
 //! ```
 //!
-//! **What is promised.** When an insert has returned, there was a moment during the call at which all bits of the key were set in the plane of the window
-//! that was then the current one, call it w; and the key is found until w + G is published. So only a rotation that comes *after* the last bit of the key
-//! counts against it, and it takes G of those: G − 1 whole windows lie between them.
+//! **What is promised.** When an insert has returned, there was a moment during the call at which all bits of the key were set in the plane of the
+//! window that was then the current one, call it w; and the key is found until w + G is published. So only a rotation that comes *after* the last bit
+//! of the key counts against it, and it takes G of those: G − 1 whole windows lie between them.
 //!
-//! **Why the bits were in the plane of a current window.** Step 5 found what step 1 had. A rotation between the two loads of `slots` would have changed its
-//! number, and 2^27 of them `window` as well. (By the clock, one rotation may skip a multiple of 2^27 windows and leave `slots` as it was. Then the plane
-//! was kept, and the key is the younger for it.) By the two fences (4 and c) either step 5 sees a rotation, or the bits of step 2 are before everything
-//! that comes after that rotation's c. So, had the window moved before the bits were all set, the insert would have begun again.
+//! **Why the bits were in the plane of a current window.** Step 5 found what step 1 had. A rotation between the two loads of `slots` would have
+//! changed its number, and 2^27 of them `window` as well. (By the clock, one rotation may skip a multiple of 2^27 windows and leave `slots` as it
+//! was. Then the plane was kept, and the key is the younger for it.) By the two fences (4 and c) either step 5 sees a rotation, or the bits of step 2
+//! are before everything that comes after that rotation's c. So, had the window moved before the bits were all set, the insert would have begun
+//! again.
 //!
 //! **Why no clearing eats them.** A plane is cleared (1) before it becomes the head: that happened before the store of `slots` in b, which step 1
-//! acquired, so before step 2; and (2) when it is dead again, after the store of w + G at the earliest. All clearing is under the lock, so that nobody
-//! who was put to sleep in the middle of it can go on later.
+//! acquired, so before step 2; and (2) when it is dead again, after the store of w + G at the earliest. All clearing is under the lock, so that
+//! nobody who was put to sleep in the middle of it can go on later.
 //!
-//! **An insert that slept.** Between steps 1 and 2, G windows and more may pass: the bits then land in a plane that is dead, or being cleared, or another
-//! window's by now. The insert finds that the window moved and begins again, so its key is not lost. What it left behind is bits of this one key, in a
-//! plane of a later window at worst: that is a false positive there, for a key that is in the current window anyway, and may outlive it by the age of
-//! that plane. No bit is ever taken away by it. It comes before the mark, so that a plane with such bits does not pass for clean once the call is over.
+//! **An insert that slept.** Between steps 1 and 2, G windows and more may pass: the bits then land in a plane that is dead, or being cleared, or
+//! another window's by now. The insert finds that the window moved and begins again, so its key is not lost. What it left behind is bits of this one
+//! key, in a plane of a later window at worst: that is a false positive there, for a key that is in the current window anyway, and may outlive it by
+//! the age of that plane. No bit is ever taken away by it. It comes before the mark, so that a plane with such bits does not pass for clean once the
+//! call is over.
 //!
-//! **A known key writes nothing.** Where all its bits are there, step 2 is a look. An acquire fence stands in place of 4: whoever cleared or set any of
-//! the words that were seen, in a later life of the plane, published the move of the window before it, and released that with the word or by c.
+//! **A known key writes nothing.** Where all its bits are there, step 2 is a look. An acquire fence stands in place of 4: whoever cleared or set any
+//! of the words that were seen, in a later life of the plane, published the move of the window before it, and released that with the word or by c.
 //!
 //! **Why a question needs one load**, and with a clock a second, of `window`. `slots` is acquired, so that a plane is seen as clean as it was when it
 //! became the head. Planes that die during the question may be seen half cleared, and then w + G has been published.
@@ -53,9 +55,9 @@ use std::time::Duration;
 
 /// The keys of the last G windows, inserted by many threads while others ask and windows pass.
 ///
-/// When `insert` has returned, `contains` is true until G − 1 whole windows have passed. Everything that [`RotatingBloom`](super::RotatingBloom) says of
-/// rate, memory and clocks holds here. Questions take no lock and write nothing; inserts take none, but for the one that finds by the clock that a window
-/// is due, and the few that find the lock free when there is something to clear.
+/// When `insert` has returned, `contains` is true until G − 1 whole windows have passed. Everything that [`RotatingBloom`](super::RotatingBloom) says
+/// of rate, memory and clocks holds here. Questions take no lock and write nothing; inserts take none, but for the one that finds by the clock that a
+/// window is due, and the few that find the lock free when there is something to clear.
 ///
 /// ```
 /// use absentia::{AtomicRotatingBloom, ParamError};
@@ -71,9 +73,9 @@ use std::time::Duration;
 ///
 /// # Limitations
 ///
-/// Those of the plain filter. Estimates read the words one by one while others insert. A thread that is put to sleep inside an insert for G windows may
-/// leave its own key in a later window's plane, where it is then found for longer than G windows. There is no `Clone`, no `PartialEq` and no union, which
-/// would promise a copy of one moment.
+/// Those of the plain filter. Estimates read the words one by one while others insert. A thread that is put to sleep inside an insert for G windows
+/// may leave its own key in a later window's plane, where it is then found for longer than G windows. There is no `Clone`, no `PartialEq` and no
+/// union, which would promise a copy of one moment.
 pub struct AtomicRotatingBloom<H = KeyHasher> {
     shape: Shape,
     lines: Vec<AtomicLine>,
@@ -170,7 +172,8 @@ impl<H> AtomicRotatingBloom<H> {
         (new, Slots::number(seen.0, seen.1))
     }
 
-    /// Whether the window of `now` has the plane that the window of `before` had, uncleared. Then what was new to it is so still, though it is found there.
+    /// Whether the window of `now` has the plane that the window of `before` had, uncleared. Then what was new to it is so still, though it is found
+    /// there.
     fn is_kept(&self, before: (u64, u64), now: (u64, u64)) -> bool {
         // A plane comes round no sooner than after as many windows as there are planes.
         self.unpacked(before.0).head() == self.unpacked(now.0).head()
@@ -219,8 +222,9 @@ impl<H> AtomicRotatingBloom<H> {
     /// A plane holds bits. Read first, so that inserts do not fight for the word.
     #[inline]
     fn mark(&self, plane: u32) {
-        // ORDERING: Relaxed. A mark of the plane's life before was taken away before the plane became the head, which the caller acquired. Who rotates
-        // after this insert returned sees the mark by coherence; who rotates at once and does not keeps the plane for the next window, and the key in it.
+        // ORDERING: Relaxed. A mark of the plane's life before was taken away before the plane became the head, which the caller acquired. Who
+        // rotates after this insert returned sees the mark by coherence; who rotates at once and does not keeps the plane for the next window, and
+        // the key in it.
         if self.written.load(Ordering::Relaxed) >> plane & 1 == 0 {
             // ORDERING: Relaxed, as above.
             self.written.fetch_or(1 << plane, Ordering::Relaxed);
@@ -278,7 +282,8 @@ impl<H> AtomicRotatingBloom<H> {
         self.advance(&mut lock(&self.sweep), 1);
     }
 
-    /// Brings the window up to the clock. **Waits for the lock where a window is due**: a key that went into the window before would be forgotten too early.
+    /// Brings the window up to the clock. **Waits for the lock where a window is due**: a key that went into the window before would be forgotten too
+    /// early.
     #[inline]
     fn keep_time(&self) {
         if self.timer.is_some() {
@@ -387,8 +392,8 @@ impl<H> AtomicRotatingBloom<H> {
         }
         let end = sweep.next.saturating_add(lines).min(self.lines.len());
         for word in self.lines[sweep.next..end].iter().flat_map(|line| &line.0) {
-            // ORDERING: Relaxed. What inserts into the plane's next life set comes after this, by the Release of the slots; bits of other planes are kept
-            // by the read-modify-write.
+            // ORDERING: Relaxed. What inserts into the plane's next life set comes after this, by the Release of the slots; bits of other planes are
+            // kept by the read-modify-write.
             if word.load(Ordering::Relaxed) & !sweep.keep != 0 {
                 // ORDERING: Relaxed, as above.
                 word.fetch_and(sweep.keep, Ordering::Relaxed);

@@ -13,15 +13,15 @@ use std::time::Duration;
 
 /// The keys of the last G windows of time: `contains` is false only for keys that were not inserted in the last G − 1 whole windows.
 ///
-/// Precisely: a key that was inserted while window w was the current one is found as long as the current window is at most w + G − 1, and from w + G on
-/// no more, but for false positives. For other keys `contains` is true at a rate that was chosen beforehand **for all windows together**, for as many
-/// keys in each window as the capacity.
+/// Precisely: a key that was inserted while window w was the current one is found as long as the current window is at most w + G − 1, and from w + G
+/// on no more, but for false positives. For other keys `contains` is true at a rate that was chosen beforehand **for all windows together**, for as
+/// many keys in each window as the capacity.
 ///
-/// Windows are begun by [`rotate`](Self::rotate), or by a clock: [`RotatingBuilder::every`]. With a clock, a question in an idle filter is answered by the
-/// time of the question; windows that nobody noticed have passed all the same.
+/// Windows are begun by [`rotate`](Self::rotate), or by a clock: [`RotatingBuilder::every`]. With a clock, a question in an idle filter is answered
+/// by the time of the question; windows that nobody noticed have passed all the same.
 ///
-/// A question costs one hash and one cache line, or two lines whose misses overlap, whatever the number of windows; with a clock also a look at it. Memory
-/// for G = 8 is 18.2 bits for each key of each window at 1 %, 27.5 at 1e-3, in two lines a key: [`plan`](super::plan) tells.
+/// A question costs one hash and one cache line, or two lines whose misses overlap, whatever the number of windows; with a clock also a look at it.
+/// Memory for G = 8 is 18.2 bits for each key of each window at 1 %, 27.5 at 1e-3, in two lines a key: [`plan`](super::plan) tells.
 ///
 /// ```
 /// use absentia::{ParamError, RotatingBloom};
@@ -38,10 +38,10 @@ use std::time::Duration;
 ///
 /// # Limitations
 ///
-/// What is forgotten is forgotten: where "never seen" must be certain, as behind an existence gate, this is no filter. So it implements none of the traits
-/// in [`filter`](crate::filter), whose `false` means "never".
-/// A window that holds more than its capacity raises the rate until it is forgotten; [`is_saturated`](Self::is_saturated) tells. Nothing can be removed
-/// singly. A rotation clears what the inserts have left to clear, and so after a window of few inserts passes over the whole table.
+/// What is forgotten is forgotten: where "never seen" must be certain, as behind an existence gate, this is no filter. So it implements none of the
+/// traits in [`filter`](crate::filter), whose `false` means "never". A window that holds more than its capacity raises the rate until it is
+/// forgotten; [`is_saturated`](Self::is_saturated) tells. Nothing can be removed singly. A rotation clears what the inserts have left to clear, and
+/// so after a window of few inserts passes over the whole table.
 #[derive(Clone)]
 pub struct RotatingBloom<H = KeyHasher> {
     shape: Shape,
@@ -171,9 +171,9 @@ impl<H> RotatingBloom<H> {
 
     /// Begins a new window; what was inserted only in the oldest one is forgotten. In a filter with a clock, the next window begins early.
     ///
-    /// Cost: a few instructions where nothing was inserted since the last rotation, or where the plane of the new window is clean. It is once a quarter as
-    /// many keys were inserted as there are lines; else this call clears the lines that are left, at most all of them once. Windows without inserts take
-    /// no plane, so that rotations in an idle filter cost nothing.
+    /// Cost: a few instructions where nothing was inserted since the last rotation, or where the plane of the new window is clean. It is once a
+    /// quarter as many keys were inserted as there are lines; else this call clears the lines that are left, at most all of them once. Windows
+    /// without inserts take no plane, so that rotations in an idle filter cost nothing.
     pub fn rotate(&mut self) {
         self.keep_time();
         self.advance(1);
@@ -347,8 +347,8 @@ impl<H> RotatingBloom<H> {
         self.occupancy().len_of(age)
     }
 
-    /// The false-positive rate of the present contents, all windows together, from what is set: 1 − Π (1 − r) over the windows' rates r. An upper bound
-    /// where windows hold the same keys.
+    /// The false-positive rate of the present contents, all windows together, from what is set: 1 − Π (1 − r) over the windows' rates r. An upper
+    /// bound where windows hold the same keys.
     #[must_use]
     pub fn estimated_fpr(&self) -> f64 {
         self.occupancy().fpr()
@@ -384,8 +384,8 @@ impl<H> RotatingBloom<H> {
     ///
     /// # Errors
     ///
-    /// [`CombineError`], and nothing changed, where hasher or secret, windows, size, positions, lines a key or the number of the current window differ,
-    /// or where either follows a clock.
+    /// [`CombineError`], and nothing changed, where hasher or secret, windows, size, positions, lines a key or the number of the current window
+    /// differ, or where either follows a clock.
     pub fn union_with<G>(&mut self, other: &RotatingBloom<G>) -> Result<(), CombineError> {
         self.shape.combines_with(&other.shape)?;
         if self.timer.is_some() || other.timer.is_some() {
@@ -416,7 +416,8 @@ impl<H> RotatingBloom<H> {
     }
 }
 
-/// Equal where parameters, hasher fingerprint, the number of the window and the keys' bits in every window are. Not the clock, nor what is left to clear.
+/// Equal where parameters, hasher fingerprint, the number of the window and the keys' bits in every window are. Not the clock, nor what is left to
+/// clear.
 impl<H> PartialEq for RotatingBloom<H> {
     fn eq(&self, other: &Self) -> bool {
         let ones = self.shape.layout.spread(1);

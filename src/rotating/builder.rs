@@ -9,8 +9,8 @@ use crate::rate::LinesPerKey;
 use crate::time::Clock;
 use std::time::Duration;
 
-/// Describes a filter that forgets: a rate of 1 %, windows that are begun by hand, a new random hasher, the fastest kernel and a memory limit of 64 GiB
-/// where nothing else is said. The number of windows and the capacity of one must be said.
+/// Describes a filter that forgets: a rate of 1 %, windows that are begun by hand, a new random hasher, the fastest kernel and a memory limit of 64
+/// GiB where nothing else is said. The number of windows and the capacity of one must be said.
 ///
 /// [`build`](Self::build) gives a [`RotatingBloom`], [`build_atomic`](Self::build_atomic) an [`AtomicRotatingBloom`].
 ///
@@ -121,8 +121,8 @@ impl RotatingBuilder {
     ///
     /// # Errors
     ///
-    /// [`ParamError`]: there are no windows or too many, a window lasts no time, the rate is out of range, no capacity was given, the filter is over the
-    /// memory limit or the allocator refuses it, or there is no randomness for a hasher. Wrong numbers are found before anything is allocated.
+    /// [`ParamError`]: there are no windows or too many, a window lasts no time, the rate is out of range, no capacity was given, the filter is over
+    /// the memory limit or the allocator refuses it, or there is no randomness for a hasher. Wrong numbers are found before anything is allocated.
     pub fn build(self) -> Result<RotatingBloom, ParamError> {
         let (shape, hasher) = self.shape_and_hasher()?;
         RotatingBloom::with_shape(shape, self.memory_limit, self.timer()?, hasher)

@@ -1,9 +1,10 @@
 //! Loom runs every order of steps, and every value that a load may see, of an insert against rotations that clear and use again the plane that it
 //! writes to.
 //!
-//! Two properties are asked for, which are the promise of `atomic.rs` in words that a model can check. (1) A key whose insert reports window w is found as
-//! long as w + G is not published. (2) The reported window is not too old: who has rotated to x and then sees that no plane has the key, will hear of a
-//! window from x on, or of one that is forgotten by x. The scheme without a second look at the window has (1) and not (2); its test passes because it fails.
+//! Two properties are asked for, which are the promise of `atomic.rs` in words that a model can check. (1) A key whose insert reports window w is
+//! found as long as w + G is not published. (2) The reported window is not too old: who has rotated to x and then sees that no plane has the key,
+//! will hear of a window from x on, or of one that is forgotten by x. The scheme without a second look at the window has (1) and not (2); its test
+//! passes because it fails.
 
 use super::AtomicRotatingBloom;
 use super::shape::Shape;
@@ -29,7 +30,8 @@ fn filter(k: u32) -> Filter {
 const KEY: KeyHash = KeyHash::from_parts(0, 0x0123_4567_89ab_cdef);
 const OTHER: KeyHash = KeyHash::from_parts(0, 0x9e37_79b9_7f4a_7c15);
 
-/// An insert in this thread, `rotations` in another, each followed by an insert of another key, so that planes are taken in turn and all must be cleared.
+/// An insert in this thread, `rotations` in another, each followed by an insert of another key, so that planes are taken in turn and all must be
+/// cleared.
 fn race(k: u32, switches: usize, rotations: u64, insert: Insert) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(switches);

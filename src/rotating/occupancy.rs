@@ -1,7 +1,7 @@
 //! [`Occupancy`]: what the set bits of the live windows tell, window by window.
 //!
-//! As for any filter of lines, the rate of a window is the mean over lines of (share set)^k, by half and multiplied where a key has two lines, and the
-//! number of its keys the sum over lines of the number that would set so many positions.
+//! As for any filter of lines, the rate of a window is the mean over lines of (share set)^k, by half and multiplied where a key has two lines, and
+//! the number of its keys the sum over lines of the number that would set so many positions.
 
 use super::slots::Slots;
 use crate::bits::Words;

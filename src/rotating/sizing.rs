@@ -1,18 +1,18 @@
 //! [`plan`]: how many lines and positions a filter of so many windows takes. Pure mathematics over [`rate`](crate::rate).
 //!
 //! Each window is a plane of bits of its own (`kernel/planes.rs`), and each holds up to `capacity` keys. One plane more is there for what is being
-//! forgotten. So a line has B = 8·⌊64/(windows + 1)⌋ positions, and a stranger is claimed by one window at the rate `r` of lines of B places, which is
-//! known exactly; in two lines a key, at the square of that, since a window must claim it in both.
+//! forgotten. So a line has B = 8·⌊64/(windows + 1)⌋ positions, and a stranger is claimed by one window at the rate `r` of lines of B places, which
+//! is known exactly; in two lines a key, at the square of that, since a window must claim it in both.
 //!
 //! ```text
 //! windows    1    2    3    4    5    6    7    8    9   10   12   15   20   31
 //! B        256  168  128   96   80   72   64   56   48   40   32   32   24   16
 //! ```
 //!
-//! **All windows together** claim a stranger at 1 − (1 − r)^windows or less. Less, since one question asks the same positions of every window: whether
-//! these are few distinct ones is common to all, and so is a key that was inserted in several windows. Events that like to come together have a union
-//! that is smaller than that of independent ones, by Jensen's inequality: given the question, the windows are independent and alike, and
-//! E[(1 − r_q)^windows] ≥ (1 − E[r_q])^windows. So what is promised is an upper bound, and met without a Monte Carlo in sight.
+//! **All windows together** claim a stranger at 1 − (1 − r)^windows or less. Less, since one question asks the same positions of every window:
+//! whether these are few distinct ones is common to all, and so is a key that was inserted in several windows. Events that like to come together have
+//! a union that is smaller than that of independent ones, by Jensen's inequality: given the question, the windows are independent and alike, and E[(1
+//! − r_q)^windows] ≥ (1 − E[r_q])^windows. So what is promised is an upper bound, and met without a Monte Carlo in sight.
 
 use crate::bits::LINE_BITS;
 use crate::kernel::{MAX_PLANES, PlaneLayout};
@@ -45,8 +45,8 @@ impl RotatingPlan {
         self.k / self.lines_per_key
     }
 
-    /// A bound on the rate of all windows together when each holds `n` keys: 1 − (1 − r)^windows with the exact rate `r` of one window. Cost: some ten
-    /// microseconds.
+    /// A bound on the rate of all windows together when each holds `n` keys: 1 − (1 − r)^windows with the exact rate `r` of one window. Cost: some
+    /// ten microseconds.
     #[must_use]
     pub fn fpr_with(&self, n: u64) -> f64 {
         let window = places(self.windows).rate(n, self.lines / u64::from(self.lines_per_key), self.k_per_line()).powi(self.lines_per_key as i32);
@@ -99,7 +99,7 @@ pub fn plan(windows: u32, capacity: Capacity, fpr: Fpr, lines_per_key: LinesPerK
     // The rate that each window may have: 1 − (1 − p)^(1/windows).
     let window = -((-fpr.value()).ln_1p() / f64::from(windows)).exp_m1();
     let plan = |parts: u32| {
-        let (lines, k) = least_lines(&places, capacity.get(), if parts == 2 { window.sqrt() } else { window });
+        let (lines, k) = rate::least_lines(&places, capacity.get(), if parts == 2 { window.sqrt() } else { window });
         let lines = lines.saturating_mul(u64::from(parts));
         let mut plan = RotatingPlan { windows, lines, lines_per_key: parts, k: k * parts, predicted_fpr: 0.0 };
         plan.predicted_fpr = plan.fpr_with(capacity.get());
@@ -113,12 +113,4 @@ pub fn plan(windows: u32, capacity: Capacity, fpr: Fpr, lines_per_key: LinesPerK
             if two.lines < one.lines { two } else { one }
         }
     })
-}
-
-/// [`rate::least_lines`], whose search would overflow for lines of few places and some 2^40 keys: the rate depends on keys a line, so such a filter is
-/// a multiple of a smaller one.
-fn least_lines(places: &Places, n: u64, p: f64) -> (u64, u32) {
-    let excess = (u64::BITS - n.leading_zeros()).saturating_sub(36);
-    let (lines, k) = rate::least_lines(places, n.div_ceil(1 << excess), p);
-    (lines.saturating_mul(1 << excess), k)
 }

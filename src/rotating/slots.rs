@@ -70,7 +70,8 @@ impl Slots {
     pub(super) fn live(self) -> u32 {
         let (planes, count) = (u32::from(self.planes), self.ages.count_ones());
         // `count` ones that end at `head`, in a circle of `planes`: laid out one turn higher, where they fit, and the turn taken off.
-        let ones = ((1u64 << count) - 1) << (self.head() + planes + 1 - count);
+        // Of none the place does not matter, and may be one beyond the word.
+        let ones = ((1u64 << count) - 1) << ((self.head() + planes + 1 - count) % u64::BITS);
         (ones | ones >> planes) as u32 & self.all()
     }
 
@@ -162,8 +163,8 @@ pub(super) struct Sweep {
     pub(super) next: usize,
 }
 
-/// How many lines an insert clears while a pass is under way. Four make a pass end after a quarter as many inserts as there are lines, which for up to
-/// about a dozen windows is well within the keys of one window; clearing in order is what a processor does best.
+/// How many lines an insert clears while a pass is under way. Four make a pass end after a quarter as many inserts as there are lines, which for up
+/// to about a dozen windows is well within the keys of one window; clearing in order is what a processor does best.
 pub(super) const STEP: usize = 4;
 
 #[cfg(all(test, not(absentia_loom)))]

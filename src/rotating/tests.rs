@@ -1,7 +1,7 @@
 //! What a filter that forgets must remember and must forget, against a list of who was inserted in which window.
 //!
-//! The filters here are made so large that a false positive is not expected: with the seeds as they are there is none, and equality with the model can
-//! be asked for. The rate has a test of its own.
+//! The filters here are made so large that a false positive is not expected: with the seeds as they are there is none, and equality with the model
+//! can be asked for. The rate has a test of its own.
 
 use super::*;
 use crate::filter::CombineError;
@@ -389,8 +389,9 @@ fn plans_keep_their_rate_from_nothing_to_everything() {
     }
 }
 
-/// Eight windows of as many keys as the capacity, all different, and a million strangers. At the predicted rate the standard deviation of their number is
-/// 100 (at 1e-2) or 32 (at 1e-3); the bounds are five of them above, and below what equality of the windows' questions takes off, which is some percent.
+/// Eight windows of as many keys as the capacity, all different, and a million strangers. At the predicted rate the standard deviation of their
+/// number is 100 (at 1e-2) or 32 (at 1e-3); the bounds are five of them above, and below what equality of the windows' questions takes off, which is
+/// some percent.
 #[test]
 fn all_windows_together_keep_the_rate() {
     for (windows, p, lines) in [(8, 1e-2, LinesPerKey::One), (8, 1e-2, LinesPerKey::Two), (3, 1e-3, LinesPerKey::Two), (20, 1e-2, LinesPerKey::Two)] {
@@ -482,6 +483,20 @@ fn filters_that_differ_do_not_unite() {
     later.rotate();
     assert_eq!(ours.union_with(&later), Err(CombineError::Window { ours: 0, theirs: 1 }));
     assert!(ours != later && ours == ours.clone());
+}
+
+/// With 31 windows and all of them passed there is nothing to lay out, at a place that a word does not have: an overflow where those are checked.
+#[test]
+fn thirty_one_windows_that_have_all_passed_are_none() {
+    let (clock, time) = Clock::mock();
+    let mut filter = builder(31).every(SECOND).clock(clock).build().unwrap();
+    for window in 0..64 {
+        filter.insert(&window);
+        assert!(filter.contains(&window));
+        let asked = filter.clone();
+        time.advance(SECOND * 31);
+        assert!(!asked.contains(&window) && asked.age(&window).is_none());
+    }
 }
 
 #[test]

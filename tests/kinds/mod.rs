@@ -6,19 +6,20 @@
 //! | [`Kind`] | questions, sizes and rates, and keys that come in | all |
 //! | [`Bloom`] | a [`BloomBuilder`], inserts that tell what was new, unions and folds | those of lines or bits |
 //! | [`BitSet`] | intersections, and its bits to look at | those in which a copy more changes nothing |
-//! | [`Changes`](model::Changes) | removals, copies, windows, and refusals | all, as far as they can: see `model.rs` |
+//! | [`Changes`](changes::Changes) | removals, copies, windows, and refusals | all, as far as they can |
 
 // Each test program that has this module uses a part of it.
 #![allow(dead_code, unused_imports, unused_macros)]
 
-// model
+pub(crate) mod changes;
+pub(crate) mod model;
 
-use absentia::bloom::{ClassicBloom, CombineError, Kernel, LinesPerKey, Sizing, sizing};
+use absentia::bloom::{ClassicBloom, CombineError, Kernel, LinesPerKey};
 use absentia::cuckoo::CuckooBuilder;
 use absentia::rotating::RotatingBuilder;
 use absentia::{
-    AtomicBlockedBloom, AtomicCuckoo, AtomicRotatingBloom, BitVec, BlockedBloom, BloomBuilder, Capacity, Clock, CountingBloom, CuckooFilter,
-    DEFAULT_MEMORY_LIMIT, Fpr, Key, KeyHash, KeyHasher, ParamError, RotatingBloom,
+    AtomicBlockedBloom, AtomicCuckoo, AtomicRotatingBloom, BitVec, BlockedBloom, BloomBuilder, Clock, CountingBloom, CuckooFilter,
+    DEFAULT_MEMORY_LIMIT, Key, KeyHash, KeyHasher, ParamError, RotatingBloom,
 };
 use std::fmt::Debug;
 use std::time::Duration;
@@ -189,6 +190,9 @@ kind!(
     key.iter().for_each(|&key| it.insert_hash(key).expect("there is room"))
 );
 
+/// Makes one filter of two, in the first.
+pub(crate) type Combination<F> = fn(&mut F, &F) -> Result<(), CombineError>;
+
 /// What the filters of lines and bits have in common: any number of keys, and algebra.
 pub(crate) trait Bloom: Kind {
     /// Whether the size may be any number of bits and lines are no choice.
@@ -211,7 +215,7 @@ pub(crate) trait Bloom: Kind {
     /// At the price of the filter: a shared one shows its bits only as a plain one.
     fn into_image(self) -> Self::Image;
     /// All that makes one filter of two.
-    fn combinations() -> Vec<fn(&mut Self, &Self) -> Result<(), CombineError>>;
+    fn combinations() -> Vec<Combination<Self>>;
 
     /// A filter of these keys.
     fn of<K: Key>(builder: &BloomBuilder, keys: impl IntoIterator<Item = K>) -> Self {
@@ -249,7 +253,7 @@ macro_rules! bloom {
                 $filter::insert_batch(self, keys)
             }
 
-            fn combinations() -> Vec<fn(&mut Self, &Self) -> Result<(), CombineError>> {
+            fn combinations() -> Vec<Combination<Self>> {
                 vec![|ours, theirs| ours.union_with(theirs), $(|ours, theirs| ours.$also(theirs))?]
             }
 
