@@ -105,6 +105,11 @@ impl AtomicRotatingBloom {
         RotatingBuilder::default()
     }
 
+    /// A builder of a filter whose windows a clock begins, one every `duration`; [`build_atomic`](RotatingBuilder::build_atomic) finishes it.
+    pub fn every(duration: Duration) -> RotatingBuilder {
+        Self::builder().every(duration)
+    }
+
     /// Adds `key` to the current window; true where it was new there, for at most one of the callers that add it to that window at once.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {

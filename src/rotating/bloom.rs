@@ -17,7 +17,7 @@ use std::time::Duration;
 /// on no more, but for false positives. For other keys `contains` is true at a rate that was chosen beforehand **for all windows together**, for as
 /// many keys in each window as the capacity.
 ///
-/// Windows are begun by [`rotate`](Self::rotate), or by a clock: [`RotatingBuilder::every`]. With a clock, a question in an idle filter is answered
+/// Windows are begun by [`rotate`](Self::rotate), or by a clock: [`every`](RotatingBloom::every). With a clock, a question in an idle filter is answered
 /// by the time of the question; windows that nobody noticed have passed all the same.
 ///
 /// A question costs one hash and one cache line, or two lines whose misses overlap, whatever the number of windows; with a clock also a look at it.
@@ -72,6 +72,11 @@ impl RotatingBloom {
     /// Every other choice.
     pub fn builder() -> RotatingBuilder {
         RotatingBuilder::default()
+    }
+
+    /// A builder of a filter whose windows a clock begins, one every `duration`; [`build`](RotatingBuilder::build) finishes it.
+    pub fn every(duration: Duration) -> RotatingBuilder {
+        Self::builder().every(duration)
     }
 
     /// Adds `key` to the current window; true where it was new there, whatever older windows hold. It is remembered anew from here on.

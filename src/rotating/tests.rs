@@ -489,7 +489,7 @@ fn filters_that_differ_do_not_unite() {
 #[test]
 fn thirty_one_windows_that_have_all_passed_are_none() {
     let (clock, time) = Clock::mock();
-    let mut filter = builder(31).every(SECOND).clock(clock).build().unwrap();
+    let mut filter = RotatingBloom::every(SECOND).windows(31).capacity(1000).clock(clock).build().unwrap();
     for window in 0..64 {
         filter.insert(&window);
         assert!(filter.contains(&window));
