@@ -469,7 +469,7 @@ impl<H> CuckooFilter<H> {
         (self.shape.clone(), self.hasher.clone())
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(absentia_loom)))]
     pub(super) fn image(&self) -> &[u8] {
         self.table.bytes()
     }
