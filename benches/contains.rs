@@ -5,7 +5,7 @@
 
 mod subject;
 
-use subject::kinds::{ATOMIC, BLOCKED, CLASSIC, COUNTING, CUCKOO, ROTATING, TWO_LINES};
+use subject::kinds::{ATOMIC, ATOMIC_CUCKOO, ATOMIC_ROTATING, BLOCKED, CLASSIC, COUNTING, CUCKOO, CUCKOO_WIDE, ROTATING, TWO_LINES};
 use subject::questions::of_kind;
 use subject::ways::OneByOne;
 
@@ -17,6 +17,9 @@ fn main() {
         |c| of_kind::<OneByOne, _>(c, &CLASSIC),
         |c| of_kind::<OneByOne, _>(c, &COUNTING),
         |c| of_kind::<OneByOne, _>(c, &CUCKOO),
+        |c| of_kind::<OneByOne, _>(c, &CUCKOO_WIDE),
+        |c| of_kind::<OneByOne, _>(c, &ATOMIC_CUCKOO),
         |c| of_kind::<OneByOne, _>(c, &ROTATING),
+        |c| of_kind::<OneByOne, _>(c, &ATOMIC_ROTATING),
     ]);
 }

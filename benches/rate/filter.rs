@@ -4,6 +4,7 @@
 use super::expected::{self, Expected};
 use absentia::bloom::sizing::{LinePlan, LinesPerKey, Sizing, classical};
 use absentia::filter::Membership;
+use absentia::rotating::RotatingBuilder;
 use absentia::{AtomicCuckoo, BitVec, BloomBuilder, Capacity, CuckooFilter, Fpr, KeyHash, KeyHasher, RotatingBloom, cuckoo, rotating};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -26,8 +27,12 @@ pub(crate) enum Kind {
     Cuckoo,
     /// The same, as many readers and writers share it.
     AtomicCuckoo,
+    /// Made for many writers: more slots, so that nothing has to be moved.
+    RoomyCuckoo,
     /// Eight windows, the keys spread over them.
     Rotating,
+    /// The same, for many writers.
+    AtomicRotating,
 }
 
 /// What a filter answers to some hashes.
@@ -36,7 +41,7 @@ pub(crate) type Ask = Box<dyn Fn(&[KeyHash]) -> BitVec>;
 const WINDOWS: u32 = 8;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Blocked,
         Self::TwoLines,
         Self::Atomic,
@@ -46,7 +51,9 @@ impl Kind {
         Self::CountingTwoLines,
         Self::Cuckoo,
         Self::AtomicCuckoo,
+        Self::RoomyCuckoo,
         Self::Rotating,
+        Self::AtomicRotating,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -60,7 +67,9 @@ impl Kind {
             Self::CountingTwoLines => "counting-two",
             Self::Cuckoo => "cuckoo",
             Self::AtomicCuckoo => "atomic_cuckoo",
+            Self::RoomyCuckoo => "roomy_cuckoo",
             Self::Rotating => "rotating",
+            Self::AtomicRotating => "atomic_rotating",
         }
     }
 
@@ -72,7 +81,7 @@ impl Kind {
     /// How far it can be filled beyond its capacity.
     pub(crate) fn most(self) -> f64 {
         match self {
-            Self::Cuckoo | Self::AtomicCuckoo => 1.0,
+            Self::Cuckoo | Self::AtomicCuckoo | Self::RoomyCuckoo => 1.0,
             _ => f64::INFINITY,
         }
     }
@@ -80,7 +89,7 @@ impl Kind {
     /// Whether what is expected is only known not to be exceeded: windows are asked at the same positions, and claim less together than they would if each
     /// were asked at its own.
     pub(crate) fn is_bounded_only(self) -> bool {
-        self == Self::Rotating
+        matches!(self, Self::Rotating | Self::AtomicRotating)
     }
 
     fn sizing(self) -> Sizing {
@@ -121,7 +130,11 @@ impl Kind {
                 let bits = if self == Self::Cuckoo { plan.width } else { plan.width.next_power_of_two().max(8) };
                 return (expected::of_fingerprints(&plan, keys), (plan.buckets * 4 * u64::from(bits)) as f64 / capacity as f64);
             }
-            Self::Rotating => {
+            Self::RoomyCuckoo => {
+                let plan = cuckoo::sizing::plan_shared(all, fpr);
+                return (expected::of_fingerprints(&plan, keys), (plan.memory_bytes() * 8) as f64 / capacity as f64);
+            }
+            Self::Rotating | Self::AtomicRotating => {
                 let window = Capacity::new(capacity / u64::from(WINDOWS));
                 let plan = rotating::plan(WINDOWS, window, fpr, LinesPerKey::Auto).expect("so many windows");
                 let rate = plan.fpr_with(keys / u64::from(WINDOWS));
@@ -163,10 +176,26 @@ impl Kind {
                 in_batches(keys, |hashes| filter.insert_hash_batch(hashes).expect("room for as many keys as the capacity"));
                 if self == Self::Cuckoo { asked(filter) } else { asked(AtomicCuckoo::try_from(filter).expect("memory for a filter")) }
             }
+            Self::RoomyCuckoo => {
+                let filter =
+                    AtomicCuckoo::builder().capacity(capacity).fpr(p).hasher(KeyHasher::xxh3(0)).build_atomic().expect("memory for a filter");
+                let insert = |hash: &KeyHash| filter.insert_hash(*hash).expect("room for as many keys as the capacity");
+                in_batches(keys, |hashes| hashes.iter().for_each(insert));
+                asked(filter)
+            }
+            Self::AtomicRotating => {
+                let filter = windows(capacity, p).build_atomic().expect("memory for a filter");
+                let each = (keys.end - keys.start).div_ceil(u64::from(WINDOWS));
+                for first in keys.clone().step_by(each.max(1) as usize) {
+                    if first > keys.start {
+                        filter.rotate();
+                    }
+                    in_batches(first..keys.end.min(first + each), |hashes| _ = filter.insert_hash_batch(hashes));
+                }
+                Box::new(move |hashes| filter.contains_hash_batch(hashes))
+            }
             Self::Rotating => {
-                let window = capacity / u64::from(WINDOWS);
-                let builder = RotatingBloom::builder().windows(WINDOWS).capacity(window).fpr(p);
-                let mut filter = builder.hasher(KeyHasher::xxh3(0)).build().expect("memory for a filter");
+                let mut filter = windows(capacity, p).build().expect("memory for a filter");
                 let each = (keys.end - keys.start).div_ceil(u64::from(WINDOWS));
                 for first in keys.clone().step_by(each.max(1) as usize) {
                     if first > keys.start {
@@ -178,6 +207,10 @@ impl Kind {
             }
         }
     }
+}
+
+fn windows(capacity: u64, p: f64) -> RotatingBuilder {
+    RotatingBloom::builder().windows(WINDOWS).capacity(capacity / u64::from(WINDOWS)).fpr(p).hasher(KeyHasher::xxh3(0))
 }
 
 fn asked(filter: impl Membership + 'static) -> Ask {

@@ -11,6 +11,7 @@ pub(crate) mod inserts;
 pub(crate) mod keys;
 pub(crate) mod kinds;
 pub(crate) mod questions;
+pub(crate) mod removes;
 pub(crate) mod ways;
 
 use criterion::Criterion;

@@ -9,7 +9,7 @@ use std::cell::LazyCell;
 use std::time::Duration;
 
 pub(crate) fn of_kind<W: Way, F: Subject>(c: &mut Criterion, kind: &Kind<F>) {
-    let (integers, strings) = (kind.cases::<u64>(), kind.cases::<Str20>());
+    let (integers, strings) = (kind.cases::<W, u64>(), kind.cases::<W, Str20>());
     // Filled when the first bench asks for it, if any is chosen, and for both outcomes.
     let integers: Vec<_> = integers.iter().map(|case| (case, LazyCell::new(|| case.full::<u64>()))).collect();
     let strings: Vec<_> = strings.iter().map(|case| (case, LazyCell::new(|| case.full::<Str20>()))).collect();

@@ -50,8 +50,7 @@ impl Row {
     /// How many times as long as `other` this took, in the middle one of the rounds. Within a round both had the same clock and the same neighbours,
     /// so this is steadier than a ratio of medians. What was filled once has the first round only.
     pub fn times(&self, mode: Mode, other: &Row, op: Op, other_mode: Mode) -> Option<f64> {
-        let rounds = self.times[op as usize][mode as usize].iter().zip(&other.times[op as usize][other_mode as usize]);
-        median(&rounds.map(|(this, other)| this / other).collect::<Vec<_>>())
+        times(&self.times[op as usize][mode as usize], &other.times[op as usize][other_mode as usize])
     }
 
     /// ns a key of the fastest and of the slowest round.
@@ -77,27 +76,33 @@ impl Parallel {
     }
 }
 
-/// The same work by a peer and by ours.
-#[derive(Clone, Debug, Default)]
+/// A filter that was filled and emptied: see `churn.rs`.
+#[derive(Clone, Debug)]
 pub struct Churn {
-    pub what: &'static str,
-    /// ns a key, of each round: the peer with its own hash, the peer with ours, and ours.
-    pub theirs: Vec<f64>,
-    pub theirs_same_hash: Vec<f64>,
-    pub ours: Vec<f64>,
+    pub name: String,
+    pub family: Family,
+    pub keys: u64,
+    pub bits_per_key: f64,
+    /// The share of slots that were taken when it was full; none where slots are no measure.
+    pub load: Option<f64>,
+    /// Keys that were refused, of which each costs this peer another one.
+    pub refused: u64,
+    /// ns a key, of each round: filled key by key, and in batches; emptied key by key.
+    pub fill: Vec<f64>,
+    pub fill_batch: Vec<f64>,
+    pub remove: Vec<f64>,
 }
 
 impl Churn {
-    /// How many times as long the peer takes, in the middle one of the rounds: with its own hash, and with ours.
-    pub fn ratios(&self) -> (Option<f64>, Option<f64>) {
-        let ratio = |theirs: &[f64]| median(&theirs.iter().zip(&self.ours).map(|(theirs, ours)| theirs / ours).collect::<Vec<_>>());
-        (ratio(&self.theirs), ratio(&self.theirs_same_hash))
+    pub fn new(name: &str, family: Family, keys: u64) -> Self {
+        let (bits_per_key, load, refused) = (0.0, None, 0);
+        Self { name: name.to_string(), family, keys, bits_per_key, load, refused, fill: Vec::new(), fill_batch: Vec::new(), remove: Vec::new() }
     }
+}
 
-    /// Medians in the same order, and ours.
-    pub fn ns(&self) -> Option<[f64; 3]> {
-        Some([median(&self.theirs)?, median(&self.theirs_same_hash)?, median(&self.ours)?])
-    }
+/// How many times as long the first took as the second, in the middle one of the rounds.
+pub fn times(these: &[f64], others: &[f64]) -> Option<f64> {
+    median(&these.iter().zip(others).map(|(this, other)| this / other).collect::<Vec<_>>())
 }
 
 /// Everything measured for one number of keys, one rate and one kind of key.
@@ -111,7 +116,7 @@ pub struct Block {
     pub lines: u8,
     /// Builds on one thread and on two; none where the machine has but one.
     pub parallel: Vec<Parallel>,
-    /// Fills and removals of cuckoo filters; none where that was not asked for.
+    /// Fills and removals.
     pub churn: Vec<Churn>,
     /// The share of the time that this thread waited for a core, where the system tells.
     pub waited: Option<f64>,

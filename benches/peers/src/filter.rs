@@ -69,7 +69,7 @@ pub enum Family {
     },
     /// Any other filter of ours: other kernels and other types.
     OtherOfOurs,
-    /// `CuckooFilter` at the width that the rate asks for.
+    /// `CuckooFilter` at the width that the rate asks for, where that is not 8 bits.
     Cuckoo,
     /// The same with fingerprints of 8 bits, as `cuckoofilter` has them.
     CuckooEight,

@@ -20,6 +20,10 @@ pub fn document(machine: &Machine, blocks: &[Block], bars: &[Bar]) -> Value {
             "builds": block.parallel.iter().map(|build| json!({
                 "what": build.what, "one_thread": median(&build.one), "two_threads": median(&build.two), "speedup": build.speedup(),
             })).collect::<Vec<_>>(),
+            "churn": block.churn.iter().map(|churn| json!({
+                "filter": churn.name, "keys": churn.keys, "bits_per_key": churn.bits_per_key, "load": churn.load, "refused": churn.refused,
+                "insert": median(&churn.fill), "insert_batch": median(&churn.fill_batch), "remove": median(&churn.remove),
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "bars": bars.iter().map(|bar| json!({
             "what": bar.what, "bound": bar.bound, "measured": bar.measured, "met": bar.met, "note": bar.note,

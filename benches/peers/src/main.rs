@@ -9,7 +9,8 @@
 //! of 1024; hashing included. A static filter's insert is its construction. One process, one thread, the same keys for all, all filters alive at once,
 //! interleaved rounds, fresh random questions every round. Questions do not wait for one another, so a processor overlaps them as far as a filter lets
 //! it: this is how many answers a core gives, not how long one takes. Each filter is asked by the best call that its crate has, with XXH3 as its hash
-//! where it takes one ("xxh3"); "own" is the hash or mix of the crate itself. Builds on two threads come last, in a line below the table.
+//! where it takes one ("xxh3"); "own" is the hash or mix of the crate itself. Builds on two threads come last, in a line below the table; and filters that can
+//! remove, filled to a load of 0.95 and emptied, in a table of their own (`churn.rs`).
 //!
 //! **How to read it.** A peer that can be given any number of bits has two rows: equal "bits" and equal measured "fpr". Of the others there is one row,
 //! "fpr~", as near as they come. The floors are loops that hash a key and read one or two random lines: no filter can do less. Our large filters ask
@@ -34,6 +35,7 @@
 mod args;
 mod bars;
 mod block;
+mod churn;
 mod filter;
 mod floor;
 mod json;

@@ -1,11 +1,11 @@
 //! absentia's own rows. A new kernel or a new kind of filter joins in [`candidates`] and nowhere else.
 
-use crate::block::{Churn, Parallel};
+use crate::block::Parallel;
 use crate::filter::{BATCH, Candidate, Compare, Family, Filter, Sizing, count};
 use crate::keys::{BenchKey, SEED};
 use crate::size::MANY_KEYS;
 use absentia::bloom::{ClassicBloom, Kernel, LinesPerKey};
-use absentia::{AtomicBlockedBloom, AtomicCuckoo, BlockedBloom, BloomBuilder, CountingBloom, CuckooFilter, KeyHasher, RotatingBloom};
+use absentia::{AtomicBlockedBloom, AtomicCuckoo, BlockedBloom, BloomBuilder, CountingBloom, CuckooBuilder, CuckooFilter, KeyHasher, RotatingBloom};
 use rayon::iter::ParallelExtend;
 use std::hint::black_box;
 use std::time::Instant;
@@ -47,17 +47,16 @@ pub fn candidates<K: BenchKey>(n: u64, p: f64) -> Vec<Candidate<K>> {
 /// The filters from which keys can be taken, and those that forget by themselves.
 fn forgetting<K: BenchKey>(n: u64, p: f64) -> Vec<Candidate<K>> {
     type Make<K> = Box<dyn Fn() -> Box<dyn Filter<K>>>;
-    let cuckoo = move || CuckooFilter::builder().capacity(n).hasher(hasher());
+    let cuckoo = move || cuckoo(n);
     let bits = cuckoo().fpr(p).build().expect(CHECKED).fingerprint_bits();
-    let mut kinds: Vec<(String, Family, bool, Make<K>)> = vec![
-        (format!("absentia cuckoo, {bits} bits"), Family::Cuckoo, true, Box::new(move || Box::new(cuckoo().fpr(p).build().expect(CHECKED)))),
-        (
-            "absentia cuckoo, 8 bits".to_string(),
-            Family::CuckooEight,
-            true,
-            Box::new(move || Box::new(cuckoo().fingerprint_bits(8).build().expect(CHECKED))),
-        ),
-    ];
+    let mut kinds: Vec<(String, Family, bool, Make<K>)> = Vec::new();
+    // At 3 % these are one and the same.
+    if bits != 8 {
+        let of_rate = move || cuckoo().fpr(p).build().expect(CHECKED);
+        kinds.push((format!("absentia cuckoo, {bits} bits"), Family::Cuckoo, true, Box::new(move || Box::new(of_rate()))));
+    }
+    let eight = move || cuckoo().fingerprint_bits(8).build().expect(CHECKED);
+    kinds.push(("absentia cuckoo, 8 bits".to_string(), Family::CuckooEight, true, Box::new(move || Box::new(eight()))));
     for (lines, lines_per_key) in [(1, LinesPerKey::One), (2, LinesPerKey::Two)] {
         let rotating = move || RotatingBloom::builder().windows(WINDOWS).capacity(n.div_ceil(u64::from(WINDOWS))).fpr(p).lines_per_key(lines_per_key);
         let rotating = move || Rotated(rotating().hasher(hasher()).build().expect(CHECKED));
@@ -88,6 +87,11 @@ fn forgetting<K: BenchKey>(n: u64, p: f64) -> Vec<Candidate<K>> {
 }
 
 const WINDOWS: u32 = 8;
+
+/// The description of a cuckoo filter.
+pub fn cuckoo(n: u64) -> CuckooBuilder {
+    CuckooFilter::builder().capacity(n).hasher(hasher())
+}
 
 fn hasher() -> KeyHasher {
     KeyHasher::xxh3(black_box(SEED))
@@ -208,54 +212,6 @@ impl<K: BenchKey> Filter<K> for Shared {
     }
 }
 
-/// Ours with fingerprints of 8 bits and `cuckoofilter`, in turns: filled to a load of 0.95 of its own slots each, and emptied key by key. Once with the hash
-/// that the peer has by itself, once with XXH3 for both.
-///
-/// # Errors
-///
-/// A key that is refused, or not found when it is removed.
-pub fn churn<K: BenchKey>(keys: &[K], rounds: u32) -> Result<Vec<Churn>, String> {
-    let mut churn = ["insert to a load of 0.95", "remove"].map(|what| Churn { what, ..Churn::default() });
-    for _ in 0..rounds.min(5) {
-        let mut ours = CuckooFilter::builder().capacity(keys.len() as u64).fingerprint_bits(8).hasher(hasher()).build().expect(CHECKED);
-        let times = [time(keys, |key| ours.insert(key).is_ok())?, time(keys, |key| ours.remove(key))?];
-        let own = peers_churn::<K, std::collections::hash_map::DefaultHasher>(keys)?;
-        let same = peers_churn::<K, crate::keys::Xxh3Hasher>(keys)?;
-        for (index, churn) in churn.iter_mut().enumerate() {
-            churn.ours.push(times[index]);
-            churn.theirs.push(own[index]);
-            churn.theirs_same_hash.push(same[index]);
-        }
-    }
-    Ok(churn.into())
-}
-
-fn peers_churn<K: BenchKey, H: std::hash::Hasher + Default>(keys: &[K]) -> Result<[f64; 2], String> {
-    // The largest power of two of slots of which 0.95 are not more than the keys.
-    let slots = 1usize << ((keys.len() as f64 / 0.95) as usize).max(8).ilog2();
-    let keys = &keys[..(slots as f64 * 0.95) as usize];
-    let mut filter = cuckoofilter::CuckooFilter::<H>::with_capacity(slots);
-    // An insert that fails loses a key there, so that not every removal finds its own: the answers are not held against it.
-    Ok([
-        time(keys, |key| {
-            _ = black_box(filter.add(key));
-            true
-        })?,
-        time(keys, |key| {
-            black_box(filter.delete(key));
-            true
-        })?,
-    ])
-}
-
-/// ns a key.
-fn time<K>(keys: &[K], mut each: impl FnMut(&K) -> bool) -> Result<f64, String> {
-    let start = crate::machine::thread_time();
-    let done = black_box(keys).iter().all(&mut each);
-    let taken = (crate::machine::thread_time() - start).as_nanos() as f64 / keys.len() as f64;
-    if done { Ok(taken) } else { Err("cuckoo filter: a key was refused, or not found when it was removed".to_string()) }
-}
-
 /// In how many lines a key has its bits where absentia chooses.
 pub fn planned_lines(p: f64) -> u8 {
     builder(1000, p).build().expect(CHECKED).lines_per_key() as u8
@@ -310,7 +266,8 @@ pub fn reference<K: BenchKey>(n: u64, p: f64) -> Box<dyn Filter<K>> {
 
 const CHECKED: &str = "the arguments were checked, and memory was looked at";
 
-fn builder(n: u64, p: f64) -> BloomBuilder {
+/// The description of a filter of bits, or of counters.
+pub fn builder(n: u64, p: f64) -> BloomBuilder {
     // Not a constant to the compiler: a user's seed is not one either.
     BlockedBloom::builder().capacity(n).fpr(p).hasher(hasher())
 }

@@ -7,9 +7,9 @@
 use crate::block::{Block, MODES, Mode, Op, Row};
 use crate::filter::{Candidate, Family, Filter};
 use crate::keys::{ABSENT, BenchKey, keys_from, present_keys};
-use crate::size::Calibration;
+use crate::size::{Calibration, MANY_KEYS};
 use crate::stats::Rate;
-use crate::{floor, machine, ours, peers};
+use crate::{churn, floor, machine, ours, peers};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -185,12 +185,9 @@ pub fn block<K: BenchKey>(keys: &[K], p: f64, plan: &Plan, progress: &dyn Fn(&st
     let rows = subjects.into_iter().map(|subject| subject.row(n, plan.rounds)).collect();
     progress("builds on two threads");
     let parallel = ours::parallel_builds(p, keys, plan.rounds)?;
-    let churn = if plan.wants("cuckoofilter, xxh3") {
-        progress("fills and removals");
-        ours::churn(keys, plan.rounds)?
-    } else {
-        Vec::new()
-    };
+    progress("fills and removals");
+    // As for fills of the table: three rounds of what takes long say enough.
+    let churn = churn::churn(keys, p, if n < MANY_KEYS { plan.rounds } else { plan.rounds.min(3) }, &|name| plan.wants(name))?;
     Ok(Block { keys: n, p, key_type: K::NAME, rows, lines: ours::planned_lines(p), parallel, churn, waited })
 }
 

@@ -36,9 +36,29 @@ pub fn table(block: &Block) -> String {
         let times = build.speedup().unwrap_or(0.0);
         text.push_str(&format!("{}: {one:.2} ns a key on one thread, {two:.2} on two: {times:.2} times as fast\n", build.what));
     }
+    text.push_str(&churn(block));
     text.push_str(&noise(block));
     if block.rows.iter().any(once) {
         text.push_str("* filled once, not in every round: a fill is slow\n");
+    }
+    text
+}
+
+/// The filters that were filled and emptied.
+fn churn(block: &Block) -> String {
+    let Some(first) = block.churn.first() else { return String::new() };
+    let mut text = format!("filled to a load of 0.95 and emptied, {} keys; ns a key\n", first.keys);
+    let width = block.churn.iter().map(|churn| churn.name.len()).max().unwrap_or(0);
+    text.push_str(&format!(
+        "{:width$}  {:>9}  {:>13}  {:>9}  {:>9}  {:>8}  {:>7}\n",
+        "filter", "insert", "insert, batch", "remove", "bits/key", "load", "refused"
+    ));
+    for churn in &block.churn {
+        let ns = |times| median(times).map_or("-".to_string(), |ns| format!("{ns:.2}"));
+        let [fill, batch, remove] = [&churn.fill, &churn.fill_batch, &churn.remove].map(|times| ns(times));
+        let load = churn.load.map_or("-".to_string(), |load| format!("{load:.4}"));
+        let (name, bits, refused) = (&churn.name, churn.bits_per_key, churn.refused);
+        text.push_str(&format!("{name:width$}  {fill:>9}  {batch:>13}  {remove:>9}  {bits:>9.2}  {load:>8}  {refused:>7}\n"));
     }
     text
 }
