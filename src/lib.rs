@@ -10,7 +10,7 @@
 //! | a fast set that may say "maybe" | [`BlockedBloom`], or [`AtomicBlockedBloom`] where many threads insert, or [`ClassicBloom`] for the least memory (`default-features = false` is enough) |
 //! | the same, and to remove keys again | [`CuckooFilter`]: 10.5 bits a key at 1 %; [`AtomicCuckoo`] where others ask meanwhile; [`CountingBloom`] where filters must unite |
 //! | to know whether a key came in one of the last G windows of time | [`RotatingBloom`], or [`AtomicRotatingBloom`] where many threads insert |
-//! | a gate that forgets deleted keys at once | [`cuckoo::CuckooFactory`] and [`retire_with`](ExistenceGate::retire_with) |
+//! | a gate that forgets deleted keys before the next rebuild, where that is proven safe | [`cuckoo::CuckooFactory`] and [`retire_with`](ExistenceGate::retire_with) |
 //! | to know how large a filter must be | [`bloom::sizing`], [`cuckoo::sizing`], [`rotating::plan`] |
 //!
 //! # Who creates ids?
@@ -63,11 +63,11 @@ mod negative;
 
 /// The answers of a batch: one bit a key, in order.
 pub use bitvec::vec::BitVec;
-pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder, ClassicBloom, CountingBloom};
-pub use cuckoo::{AtomicCuckoo, CuckooBuilder, CuckooError, CuckooFilter};
+pub use bloom::{AtomicBlockedBloom, BlockedBloom, BloomBuilder, BloomFactory, ClassicBloom, CountingBloom, CountingError};
+pub use cuckoo::{AtomicCuckoo, CuckooBuilder, CuckooError, CuckooFactory, CuckooFilter, GrowError};
 pub use key::{HasherFingerprint, HasherId, Key, KeyEncoding, KeyHash, KeyHasher};
 pub use params::{Capacity, DEFAULT_MEMORY_LIMIT, Fpr, MIN_FPR, ParamError};
-pub use rotating::{AtomicRotatingBloom, RotatingBloom};
+pub use rotating::{AtomicRotatingBloom, RotatingBloom, RotatingBuilder};
 pub use time::{Clock, MockClock, Timestamp};
 
 #[cfg(feature = "gate")]

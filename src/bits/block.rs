@@ -26,7 +26,7 @@ pub(crate) trait Words {
     #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
     fn view(&self) -> View<'_>;
 
-    /// The word at `index`, below [`WORDS`]. For a shared line a relaxed load: see the head of `bloom/once.rs` for why a reader needs no more.
+    /// The word at `index`, below [`WORDS`]. For a shared line a relaxed load: see the head of `bits/once.rs` for why a reader needs no more.
     fn word(&self, index: usize) -> u64;
 
     /// All words. Of a shared line each word is a relaxed load of its own, and they are not of one moment.

@@ -21,8 +21,8 @@
 //! of the words that were incomplete to begin with decides by that word, and changes it.
 //!
 //! **Why readers are relaxed.** (1) is per word: the insert set the bits, or saw them set, and to whoever learns of its return that happened before;
-//! coherence then shows that value of the word or a later one, and bits are never cleared through `&self`. No other memory is reached through a
-//! bit, so there is nothing to acquire.
+//! coherence then shows that value of the word or a later one, and in a filter that does not rotate bits are never cleared through `&self`. No other
+//! memory is reached through a bit, so there is nothing to acquire.
 //!
 //! **Where bits are cleared**, as planes of a rotating filter are, a caller that slept may find or set bits in a plane's later life, and must learn
 //! that from other words. So every write releases, for the acquire fence of whoever finds its bits (`rotating/atomic.rs`). And there (2) is all that

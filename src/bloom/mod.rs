@@ -8,12 +8,12 @@
 //! | less memory than time | [`ClassicBloom`] | 9.6 / 19.2 / 28.8 | 2, and k for a "maybe" |
 //! | a gate that makes its own filters | [`BloomFactory`] | as blocked | as blocked |
 //!
-//! All give no answer but "never inserted" and "maybe", and the first is never wrong. The blocked two give the same answers for the same keys under
+//! All give no answer but "not in it" and "maybe", and the first is never wrong. The blocked two give the same answers for the same keys under
 //! the same hasher. How large they are is [`sizing`]; how fast, [`docs::performance`](crate::docs::performance); which inner loops they run on,
 //! [`Kernel`].
 //!
 //! **Together.** Filters of one hasher, size and layout unite, intersect and compare: [`union_with`](BlockedBloom::union_with) and its kin return a
-//! [`CombineError`] for others. A filter that turned out too large is halved by [`fold`](BlockedBloom::fold).
+//! [`CombineError`] for others. (Counters do not intersect.) A filter that turned out too large is halved by [`fold`](BlockedBloom::fold).
 
 mod atomic;
 mod blocked;

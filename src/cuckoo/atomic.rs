@@ -43,8 +43,9 @@ use std::fmt;
 ///
 /// # Limitations
 ///
-/// As for [`CuckooFilter`]. There is no `insert_unique`: two callers that look and then insert would both insert. No `Clone`, which would promise a
-/// copy of one moment. As a base of a gate it is made by a [`CuckooFactory`](super::CuckooFactory).
+/// As for [`CuckooFilter`]. There is no batch of inserts, no `try_extend` and no `grow`. There is no `insert_unique`: two callers that look and then
+/// insert would both insert. No `Clone`, which would promise a copy of one moment. As a base of a gate it is made by a
+/// [`CuckooFactory`](super::CuckooFactory).
 pub struct AtomicCuckoo<H = KeyHasher> {
     shape: Shape,
     table: SharedTable,

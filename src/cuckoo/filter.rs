@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// holds as many distinct keys as its capacity, and some more; where there is no room, [`insert`](Self::insert) returns an error and **nothing is
 /// lost**: all that was accepted before is still found.
 ///
-/// A question costs one hash and two places in memory, whose cache misses overlap, whatever the rate. Memory is f / 0.95 bits a key from 2^16 keys
+/// A question costs one hash and two places in memory, whose cache misses overlap, whatever the rate. Memory is f / 0.95 bits a key from 2^13 keys
 /// on, with fingerprints of f = 10 bits at 1 %, 13 at 1e-3, 17 at 1e-4, 23 at 1e-6; [`sizing`](super::sizing) has the rest, and
 /// [`docs::performance`](crate::docs::performance) the times.
 ///
@@ -130,7 +130,7 @@ impl CuckooFilter {
         self.try_extend(keys).map(|_| ())
     }
 
-    /// [`contains`](Self::contains) for every key, a bit each. Its cache misses overlap: up to four times as fast where the filter is large.
+    /// [`contains`](Self::contains) for every key, a bit each. Its cache misses overlap: two to three times as fast where the filter is large.
     #[must_use]
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> BitVec {
         batch::key_answers(self.hasher, keys, |hashes, answers| self.ask(hashes, answers))

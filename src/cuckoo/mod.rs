@@ -7,7 +7,7 @@
 //! | a gate that is to forget deleted keys | [`CuckooFactory`] |
 //!
 //! A cuckoo filter keeps a *fingerprint* of each key, some bits of its hash, in one of two *buckets* of four slots. Where both are full, others are
-//! moved to their other bucket. It takes less memory than a blocked Bloom filter below 0.7 %, and unlike one it can be full. How large it is:
+//! moved to their other bucket. It takes less memory than a blocked Bloom filter below 0.3 %, and unlike one it can be full. How large it is:
 //! [`sizing`]. The way from a key to its places: `geometry.rs`; four slots at once: `bucket.rs`; how room is made: `relocate.rs`; what many threads
 //! may do: `slots.rs`.
 

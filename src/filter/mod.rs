@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 /// A set that may err towards "maybe".
 ///
-/// **The contract that everything rests on:** `contains_hash(h) == false` means that `h` was never inserted. An implementation that cannot keep
-/// it must answer `true`.
+/// **The contract that everything rests on:** `contains_hash(h) == false` means that no copy of `h` is in it: it was never inserted, or all its
+/// copies were removed. An implementation that cannot keep it must answer `true`.
 pub trait Membership: fmt::Debug + Send + Sync {
-    /// `false` means never inserted; `true` means inserted, or a false positive.
+    /// `false` means that it is not in, having never been inserted or been removed; `true`, that it is, or a false positive.
     #[must_use]
     fn contains_hash(&self, hash: KeyHash) -> bool;
 
@@ -39,7 +39,7 @@ pub trait Membership: fmt::Debug + Send + Sync {
     /// How many distinct keys it was sized for.
     fn capacity(&self) -> u64;
 
-    /// The false-positive rate of the present contents, estimated from what is actually set. Costs a pass over the filter.
+    /// The false-positive rate of the present contents, estimated from what is actually in it. May cost a pass over the filter.
     #[must_use]
     fn estimated_fpr(&self) -> f64;
 

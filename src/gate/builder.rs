@@ -101,7 +101,8 @@ impl<K: CacheKey, V: CacheValue> GateBuilder<K, V> {
         self
     }
 
-    /// What the filters are made by (default: blocked Bloom filters).
+    /// What the filters are made by (default: blocked Bloom filters). With a [`CuckooFactory`](crate::CuckooFactory) deleted keys can be retired:
+    /// [`retire_with`](ExistenceGate::retire_with).
     pub fn filters(mut self, factory: impl FilterFactory + 'static) -> Self {
         self.factory = Some(Arc::new(factory));
         self

@@ -20,7 +20,8 @@ impl<K: CacheKey, V: CacheValue> ExistenceGate<K, V> {
     /// [`delete_with`](Self::delete_with).
     ///
     /// `delete` must COMMIT before it returns `Ok`, and says what it did: [`Removed::of_unique`] of the affected rows, where the key is unique.
-    /// Anything but an `Ok` of [`Removed::LastRow`] leaves the filter as it is. A key that was created since the last rebuild stays as well.
+    /// Anything but an `Ok` of [`Removed::LastRow`] leaves the filter as it is. A key that was created since the last rebuild stays as well, and all
+    /// do under Advisory coverage; [`Kept`](crate::Kept) has every reason.
     ///
     /// ```
     /// # use absentia::*;

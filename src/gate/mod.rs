@@ -71,8 +71,9 @@ use std::time::Duration;
 /// answers Absent: not from a stale filter, a stale tombstone, a shared read, nor after a crash, a cancelled task or a failed rebuild. It covers
 /// creates that are announced to the gate before their COMMIT; what it says of others depends on the [`Coverage`].
 ///
-/// **Cost:** a check reads memory: one hash, one load of the state, one line of each of two filters. It takes no lock and allocates nothing (a tuple
-/// key of more than 128 bytes is put together on the heap to be hashed).
+/// **Cost:** a check reads memory: one hash, one load of the state, one or two lines (or two buckets) of the base, and as much of the filter of
+/// created keys once there are some. It takes no lock and allocates nothing (a tuple key of more than 128 bytes is put together on the heap to be
+/// hashed).
 ///
 /// A gate is cheap to clone; clones are the same gate.
 pub struct ExistenceGate<K, V> {

@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Retired {
-    /// One copy was taken out. From here on the filter rules the key out, unless it claims it by chance.
+    /// One copy was taken out. From here on the filter rules the key out, unless it claims it by chance, or the scan gave the key more than once.
     Removed,
     /// The copy stays until the next rebuild.
     Kept(Kept),

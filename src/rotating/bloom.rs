@@ -17,8 +17,8 @@ use std::time::Duration;
 /// on no more, but for false positives. For other keys `contains` is true at a rate that was chosen beforehand **for all windows together**, for as
 /// many keys in each window as the capacity.
 ///
-/// Windows are begun by [`rotate`](Self::rotate), or by a clock: [`every`](RotatingBloom::every). With a clock, a question in an idle filter is answered
-/// by the time of the question; windows that nobody noticed have passed all the same.
+/// Windows are begun by [`rotate`](Self::rotate), or by a clock: [`every`](RotatingBloom::every). With a clock, a question in an idle filter is
+/// answered by the time of the question; windows that nobody noticed have passed all the same.
 ///
 /// A question costs one hash and one cache line, or two lines whose misses overlap, whatever the number of windows; with a clock also a look at it.
 /// Memory for G = 8 is 18.2 bits for each key of each window at 1 %, 27.5 at 1e-3, in two lines a key: [`plan`](super::plan) tells.
@@ -39,9 +39,9 @@ use std::time::Duration;
 /// # Limitations
 ///
 /// What is forgotten is forgotten: where "never seen" must be certain, as behind an existence gate, this is no filter. So it implements none of the
-/// traits in [`filter`](crate::filter), whose `false` means "never". A window that holds more than its capacity raises the rate until it is
-/// forgotten; [`is_saturated`](Self::is_saturated) tells. Nothing can be removed singly. A rotation clears what the inserts have left to clear, and
-/// so after a window of few inserts passes over the whole table.
+/// traits in [`filter`](crate::filter), whose `false` means "not in it", where nothing leaves that is not removed. A window that holds more than its
+/// capacity raises the rate until it is forgotten; [`is_saturated`](Self::is_saturated) tells. Nothing can be removed singly. A rotation clears what
+/// the inserts have left to clear, and so after a window of few inserts passes over the whole table.
 #[derive(Clone)]
 pub struct RotatingBloom<H = KeyHasher> {
     shape: Shape,
