@@ -8,7 +8,7 @@
 //! | the same, with a cache of your own behind the filter | [`ExistenceGate`] over your [`Loader`] |
 //! | to remember absences without a filter | an [`ExistenceGate`] that is never rebuilt: everything is possible, and the negative cache answers |
 //! | a fast set that may say "maybe" | [`BlockedBloom`], or [`AtomicBlockedBloom`] where many threads insert, or [`ClassicBloom`] for the least memory (`default-features = false` is enough) |
-//! | the same, and to remove keys again | [`CuckooFilter`]: 10.5 bits a key at 1 %; [`AtomicCuckoo`] where others ask meanwhile; [`CountingBloom`] where filters must unite |
+//! | the same, and to remove keys again | [`CuckooFilter`]: 10.5 bits a key at 1 %; [`AtomicCuckoo`] where others ask meanwhile, 16.8 and more; [`CountingBloom`] where filters must unite |
 //! | to know whether a key came in one of the last G windows of time | [`RotatingBloom`], or [`AtomicRotatingBloom`] where many threads insert |
 //! | a gate that forgets deleted keys before the next rebuild, where that is proven safe | [`cuckoo::CuckooFactory`] and [`retire_with`](ExistenceGate::retire_with) |
 //! | to know how large a filter must be | [`bloom::sizing`], [`cuckoo::sizing`], [`rotating::plan`] |

@@ -1,7 +1,14 @@
-//! [`reserve`]: the memory of a filter, asked for in a way that may be refused.
+//! [`allocate`]: the memory of a filter, asked for in a way that may be refused.
 
 use crate::params::ParamError;
 use crate::sys;
+
+/// `count` items that are made one by one, where there is [room](reserve).
+pub(crate) fn allocate<T>(count: u64, limit: u64, empty: impl FnMut() -> T) -> Result<Vec<T>, ParamError> {
+    let mut items = reserve(count, limit)?;
+    items.resize_with(count as usize, empty);
+    Ok(items)
+}
 
 /// Room for `count` items, checked against `limit` in 64-bit arithmetic before anything is allocated. That `count` fits in `usize` is known
 /// afterwards. Large pages are asked for where that is worth it.

@@ -11,6 +11,8 @@ mod range;
 #[cfg(all(target_arch = "x86_64", not(absentia_loom)))]
 pub(crate) use block::View;
 pub(crate) use block::{AtomicLine, LINE_BITS, LINE_BYTES, Line, WORDS, Words};
+pub(crate) use memory::allocate;
+#[cfg(feature = "rayon")]
 pub(crate) use memory::reserve;
 pub(crate) use once::insert_once;
 pub(crate) use range::{index_below, index_in};

@@ -2,11 +2,12 @@
 //!
 //! A thin shell like its plain twin. What is subtle about it, who hears "new" and which ordering that takes, is in `bits/once.rs`.
 
-use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape, shape::is_saturated};
+use super::{BlockedBloom, BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape};
 use crate::bits::{AtomicLine, Line, Words, insert_once};
 use crate::filter::{InsertShared, Membership, batch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
+use crate::rate;
 use crate::sync::Ordering;
 use bitvec::vec::BitVec;
 use std::fmt;
@@ -212,7 +213,7 @@ impl<H> AtomicBlockedBloom<H> {
     /// See [`BlockedBloom::is_saturated`](BlockedBloom::is_saturated).
     #[must_use]
     pub fn is_saturated(&self) -> bool {
-        is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
+        rate::is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
     }
 
     /// Which inner loops serve this filter on this machine.

@@ -1,11 +1,12 @@
 //! [`BlockedBloom`]: the filter for one writer. A thin shell: a shape, a vector of lines, and a hasher where keys and not only hashes are given.
 
-use super::{BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape, shape::is_saturated};
+use super::{BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape};
 use crate::bits::Line;
 use crate::filter::{Insert, InsertError, Membership, batch};
 use crate::kernel::words_of;
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::ParamError;
+use crate::rate;
 use bitvec::{order::Lsb0, slice::BitSlice, vec::BitVec};
 use std::fmt;
 use std::sync::Arc;
@@ -213,7 +214,7 @@ impl<H> BlockedBloom<H> {
     /// capacity.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
-        is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
+        rate::is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
     }
 
     /// Which inner loops serve this filter on this machine.

@@ -1,12 +1,12 @@
 //! [`ClassicBloom`]: the filter of the textbook (Bloom 1970), `k` bits a key anywhere in `m`, where the least memory matters more than time. It is
 //! also what the tests measure the blocked filters' sizes and rates against.
 
-use super::shape::is_saturated;
 use super::sizing::{Classical, classical_fpr};
 use super::{BloomBuilder, CombineError};
 use crate::filter::{Insert, InsertError, Membership, batch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::{Capacity, ParamError};
+use crate::rate;
 use crate::sys;
 use bitvec::order::Lsb0;
 use bitvec::slice::BitSlice;
@@ -301,7 +301,7 @@ impl<H> ClassicBloom<H> {
     /// the middle between that and 1 where this is less. Promised is the rate asked for, or the predicted one where that is more.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
-        is_saturated(self.estimated_fpr(), self.fpr.max(self.size.predicted_fpr))
+        rate::is_saturated(self.estimated_fpr(), self.fpr.max(self.size.predicted_fpr))
     }
 
     fn ones(&self) -> f64 {

@@ -18,12 +18,13 @@ mod tests;
 pub use error::CountingError;
 
 use super::sizing::Unit;
-use super::{BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape, shape::is_saturated};
+use super::{BloomBuilder, CombineError, Kernel, occupancy::Occupancy, shape::Shape};
 use crate::bits::Line;
 use crate::bits::nibbles::{self, Taken};
 use crate::filter::{Insert, InsertError, Membership, Remove, batch};
 use crate::key::{HasherFingerprint, Key, KeyHash, KeyHasher};
 use crate::params::{Capacity, ParamError};
+use crate::rate;
 use bitvec::vec::BitVec;
 use std::fmt;
 use std::sync::Arc;
@@ -288,7 +289,7 @@ impl<H> CountingBloom<H> {
     /// is about the rate, and another thing than [`saturated_counters`](Self::saturated_counters).
     #[must_use]
     pub fn is_saturated(&self) -> bool {
-        is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
+        rate::is_saturated(self.estimated_fpr(), self.shape.promised_fpr())
     }
 
     /// How many counters are stuck at 15. A pass over the filter.

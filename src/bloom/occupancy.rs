@@ -1,8 +1,7 @@
 //! [`Occupancy`]: what the set bits of a filter tell about its contents.
 //!
 //! One pass counts the lines by how many of their places are set, 512 bits or 128 counters; everything else is arithmetic on that histogram. A
-//! counter is set where it is not 0. Line by line matters: the false-positive rate is the *mean over lines* of (share set)^k, which is more than
-//! (mean share)^k, as the fuller lines answer "maybe" far more often than the emptier ones answer less.
+//! counter is set where it is not 0.
 //!
 //! Where a key has two lines, each half of the filter has a histogram of its own: a stranger must pass both, so their rates multiply, and each tells
 //! the number of keys.
@@ -10,12 +9,11 @@
 use crate::bits::nibbles::{self, COUNTERS};
 use crate::bits::{LINE_BITS, Line, Words};
 use crate::kernel::Layout;
+use crate::rate::Histogram;
 
 /// What fills a filter.
 #[derive(Clone, Debug)]
 pub(super) struct Occupancy {
-    /// Places in a line.
-    places: f64,
     /// Positions a key in each of its lines.
     k: u32,
     /// A part for each line of a key.
@@ -24,49 +22,45 @@ pub(super) struct Occupancy {
 
 impl Occupancy {
     pub(super) fn of(layout: Layout, lines: &[impl Words]) -> Self {
-        Self::by(LINE_BITS, layout, lines, |part| Histogram::of(part.iter().map(Words::count_ones)))
+        Self::by(layout, lines, |part| Histogram::of(LINE_BITS, part.iter().map(Words::count_ones)))
     }
 
     /// What the filter would be filled with if its lines were folded in pairs.
     pub(super) fn of_folded(layout: Layout, lines: &[impl Words]) -> Self {
-        Self::by(LINE_BITS, layout, lines, |part| Histogram::of(part.chunks_exact(2).map(|pair| pair_ones(&pair[0], &pair[1]))))
+        Self::by(layout, lines, |part| Histogram::of(LINE_BITS, part.chunks_exact(2).map(|pair| pair_ones(&pair[0], &pair[1]))))
     }
 
     /// Of lines of counters.
     pub(super) fn of_counters(layout: Layout, lines: &[Line]) -> Self {
-        Self::by(COUNTERS, layout, lines, |part| Histogram::of(part.iter().map(|line| nibbles::count_occupied(&line.0))))
+        Self::by(layout, lines, |part| Histogram::of(COUNTERS, part.iter().map(|line| nibbles::count_occupied(&line.0))))
     }
 
     /// [`of_folded`](Self::of_folded) for lines of counters.
     pub(super) fn of_folded_counters(layout: Layout, lines: &[Line]) -> Self {
         // A sum of counters is 0 where the or of their bits is.
         let both = |pair: &[Line]| nibbles::count_occupied(&std::array::from_fn(|word| pair[0].0[word] | pair[1].0[word]));
-        Self::by(COUNTERS, layout, lines, |part| Histogram::of(part.chunks_exact(2).map(both)))
+        Self::by(layout, lines, |part| Histogram::of(COUNTERS, part.chunks_exact(2).map(both)))
     }
 
-    fn by<L>(places: usize, layout: Layout, lines: &[L], of: impl Fn(&[L]) -> Histogram) -> Self {
+    fn by<L>(layout: Layout, lines: &[L], of: impl Fn(&[L]) -> Histogram) -> Self {
         let (front, back) = layout.parts(lines);
         let parts = [front, back].into_iter().filter(|part| !part.is_empty());
-        Self { places: places as f64, k: layout.k(), parts: parts.map(of).collect() }
+        Self { k: layout.k(), parts: parts.map(of).collect() }
     }
 
     /// The share of places that are set.
     pub(super) fn fill_ratio(&self) -> f64 {
-        self.parts.iter().map(|part| part.mean(|set| set / self.places)).sum::<f64>() / self.parts.len().max(1) as f64
+        self.parts.iter().map(Histogram::fill_ratio).sum::<f64>() / self.parts.len().max(1) as f64
     }
 
     /// The chance that independent positions in random lines are all set.
     pub(super) fn fpr(&self) -> f64 {
-        self.parts.iter().map(|part| part.mean(|set| (set / self.places).powi(self.k as i32))).product()
+        self.parts.iter().map(|part| part.rate(self.k)).product()
     }
 
-    /// Distinct keys: for each line the number at which its expected set bits, B·(1 − e^(−k·n/B)) of B places, are those found. A full line would
-    /// give infinity; it counts as one with half a place clear, so that from there on the sum is a lower bound. The mean of what the parts tell.
+    /// Distinct keys: the mean of what the parts tell.
     pub(super) fn len(&self) -> u64 {
-        let b = self.places;
-        let keys_in_line = |set: f64| -(b / f64::from(self.k)) * (-set.min(b - 0.5) / b).ln_1p();
-        let keys = |part: &Histogram| part.mean(keys_in_line) * part.total() as f64;
-        (self.parts.iter().map(keys).sum::<f64>() / self.parts.len().max(1) as f64).round() as u64
+        (self.parts.iter().map(|part| part.keys(self.k)).sum::<f64>() / self.parts.len().max(1) as f64).round() as u64
     }
 }
 
@@ -74,37 +68,16 @@ fn pair_ones(a: &impl Words, b: &impl Words) -> u32 {
     a.words().iter().zip(b.words()).map(|(a, b)| (a | b).count_ones()).sum()
 }
 
-/// How many lines have how many places set.
-#[derive(Clone, Debug)]
-struct Histogram {
-    lines: [u64; LINE_BITS + 1],
-}
-
-impl Histogram {
-    fn of(sets: impl Iterator<Item = u32>) -> Self {
-        let mut lines = [0; LINE_BITS + 1];
-        sets.for_each(|set| lines[set as usize] += 1);
-        Self { lines }
-    }
-
-    fn total(&self) -> u64 {
-        self.lines.iter().sum()
-    }
-
-    /// The mean of `of(places set)` over the lines; 0 without lines.
-    fn mean(&self, of: impl Fn(f64) -> f64) -> f64 {
-        let occupied = self.lines.iter().enumerate().filter(|&(_, &lines)| lines > 0);
-        let sum: f64 = occupied.map(|(set, &lines)| lines as f64 * of(set as f64)).sum();
-        if sum == 0.0 { 0.0 } else { sum / self.total() as f64 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn in_lines_of(places: usize, k: u32, sets: &[u32]) -> Occupancy {
+        Occupancy { k, parts: vec![Histogram::of(places, sets.iter().copied())] }
+    }
+
     fn of(k: u32, sets: &[u32]) -> Occupancy {
-        Occupancy { places: 512.0, k, parts: vec![Histogram::of(sets.iter().copied())] }
+        in_lines_of(LINE_BITS, k, sets)
     }
 
     #[test]
@@ -130,7 +103,7 @@ mod tests {
     #[test]
     fn a_counter_is_set_where_it_is_not_zero() {
         let lines = [Line([0xf; 8]), Line([0x31; 8]), Line::EMPTY, Line([0x0008; 8])];
-        let of = |k: u32, sets: &[u32]| Occupancy { places: 128.0, ..of(k, sets) };
+        let of = |k: u32, sets: &[u32]| in_lines_of(COUNTERS, k, sets);
         for (have, want) in [
             (Occupancy::of_counters(Layout::new(3, false), &lines), of(3, &[8, 16, 0, 8])),
             (Occupancy::of_folded_counters(Layout::new(3, false), &lines), of(3, &[16, 8])),

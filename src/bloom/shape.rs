@@ -39,12 +39,11 @@ impl Shape {
 
     /// As many empty lines as the plan has.
     pub(super) fn allocate<L>(&self, limit: u64, empty: impl FnMut() -> L) -> Result<Vec<L>, ParamError> {
-        let mut lines = self.reserve(limit)?;
-        lines.resize_with(self.plan.lines as usize, empty);
-        Ok(lines)
+        bits::allocate(self.plan.lines, limit, empty)
     }
 
     /// Room for as many lines as the plan has, whose number is then known to fit in `usize`.
+    #[cfg(feature = "rayon")]
     pub(super) fn reserve<L>(&self, limit: u64) -> Result<Vec<L>, ParamError> {
         bits::reserve(self.plan.lines, limit)
     }
@@ -106,11 +105,6 @@ impl Shape {
     }
 }
 
-/// Whether a rate is too far above the one that a filter was made for: above twice it, or above the middle between it and 1 where that is less.
-pub(super) fn is_saturated(estimated: f64, promised: f64) -> bool {
-    estimated > promised + promised.min((1.0 - promised) / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,13 +149,6 @@ mod tests {
     #[test]
     fn bits_per_key_of_nobody_are_those_of_one() {
         assert_eq!((shape(0, 0.01).bits_per_key(), shape(1, 0.01).bits_per_key()), (512.0, 512.0));
-    }
-
-    #[test]
-    fn saturation_is_twice_the_promise_or_half_way_to_certainty() {
-        assert!(!is_saturated(0.2, 0.1) && is_saturated(0.21, 0.1));
-        assert!(!is_saturated(0.75, 0.5) && is_saturated(0.76, 0.5));
-        assert!(!is_saturated(0.0, 0.1));
     }
 
     #[test]

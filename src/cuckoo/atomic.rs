@@ -125,11 +125,14 @@ impl<H> AtomicCuckoo<H> {
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> Result<(), CuckooError> {
         let Place { fingerprint, home, other } = self.shape.geometry.place(hash);
+        // Before the copy can be seen, so that no removal of it, rightful or not, makes less than none.
+        // ORDERING: Relaxed: a count, not a signal; who takes the copy out comes after this, by the orderings of the table.
+        self.len.fetch_add(1, Ordering::Relaxed);
         if self.table.put([home, other], fingerprint) {
-            // ORDERING: Relaxed: a count, not a signal.
-            self.len.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
+        // ORDERING: Relaxed, as above.
+        self.len.fetch_sub(1, Ordering::Relaxed);
         let copies = self.table.count([home, other], fingerprint);
         if copies == 2 * SLOTS as u32 {
             Err(CuckooError::TooManyDuplicates { copies })
@@ -156,7 +159,7 @@ impl<H> AtomicCuckoo<H> {
     #[inline(always)]
     fn counted(&self, taken: bool) -> bool {
         if taken {
-            // ORDERING: Relaxed: a count, not a signal. The insert that this undoes has counted before, as it has returned.
+            // ORDERING: Relaxed: a count, not a signal. The insert of this copy has counted before.
             self.len.fetch_sub(1, Ordering::Relaxed);
         }
         taken

@@ -164,9 +164,7 @@ pub(super) fn bytes_of(buckets: u64, width: u32) -> u64 {
 
 impl Table {
     pub(super) fn new(buckets: u64, width: u32, limit: u64) -> Result<Self, ParamError> {
-        let needed = bytes_of(buckets, width);
-        let mut bytes = bits::reserve(needed, limit)?;
-        bytes.resize(needed as usize, 0);
+        let bytes = bits::allocate(bytes_of(buckets, width), limit, || 0)?;
         let ones = 1 | 1 << width | 1 << (2 * width) | 1 << (3 * width);
         Ok(Self { bytes, width, buckets: buckets as usize, masks: Masks { ones, high: ones << (width - 1) } })
     }

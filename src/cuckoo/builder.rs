@@ -104,20 +104,19 @@ impl CuckooBuilder {
         by_rate: impl Fn(Capacity, Fpr) -> CuckooPlan,
         by_width: impl Fn(Capacity, u32) -> CuckooPlan,
     ) -> Result<(Shape, KeyHasher), ParamError> {
-        let fpr = if self.width.is_some() { None } else { Some(Fpr::new(self.fpr)?) };
-        let hasher = self.hasher.map_or_else(KeyHasher::random, Ok)?;
-        let capacity = Capacity::new(self.capacity.ok_or(ParamError::NoCapacity)?);
-        let plan = match (self.width, fpr) {
-            (None, Some(fpr)) => by_rate(capacity, fpr),
-            (width, _) => {
-                let width = width.unwrap_or(MAX_WIDTH);
-                if !(MIN_WIDTH..=MAX_WIDTH).contains(&width) {
-                    return Err(ParamError::FingerprintBits { requested: width, smallest: MIN_WIDTH, largest: MAX_WIDTH });
-                }
-                by_width(capacity, width)
+        let capacity = || self.capacity.map(Capacity::new).ok_or(ParamError::NoCapacity);
+        let (plan, promised) = match self.width {
+            None => {
+                let fpr = Fpr::new(self.fpr)?;
+                (by_rate(capacity()?, fpr), fpr.value())
             }
+            Some(width) if !(MIN_WIDTH..=MAX_WIDTH).contains(&width) => {
+                return Err(ParamError::FingerprintBits { requested: width, smallest: MIN_WIDTH, largest: MAX_WIDTH });
+            }
+            Some(width) => (by_width(capacity()?, width), 0.0),
         };
-        let promised = fpr.map_or(0.0, Fpr::value);
-        Ok((Shape::new(capacity, promised, plan, self.kernel.unwrap_or_else(Kernel::best), self.memory_limit, hasher.fingerprint())?, hasher))
+        let hasher = self.hasher.map_or_else(KeyHasher::random, Ok)?;
+        let kernel = self.kernel.unwrap_or_else(Kernel::best);
+        Ok((Shape::new(capacity()?, promised, plan, kernel, self.memory_limit, hasher.fingerprint())?, hasher))
     }
 }

@@ -140,7 +140,8 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// As for [`insert_batch`](Self::insert_batch). Up to 512 keys that were taken from the iterator are then not in the filter.
+    /// As for [`insert_batch`](Self::insert_batch). Up to 512 keys that were taken from the iterator are then not in the filter; nor are they where
+    /// the iterator panics.
     pub fn try_extend<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> Result<u64, CuckooError> {
         let hasher = self.hasher;
         self.try_extend_hashes(keys.into_iter().map(|key| hasher.hash(&key)))
@@ -246,15 +247,8 @@ impl<H> CuckooFilter<H> {
     /// As there.
     pub fn try_extend_hashes(&mut self, hashes: impl IntoIterator<Item = KeyHash>) -> Result<u64, CuckooError> {
         let before = self.len;
-        let mut hashes = hashes.into_iter();
-        let mut some = [KeyHash::from_parts(0, 0); 512];
-        loop {
-            let count = some.iter_mut().zip(hashes.by_ref()).map(|(place, hash)| *place = hash).count();
-            self.insert_hash_batch(&some[..count])?;
-            if count < some.len() {
-                return Ok(self.len - before);
-            }
-        }
+        batch::try_in_chunks(hashes, |hashes| self.insert_hash_batch(hashes))?;
+        Ok(self.len - before)
     }
 
     #[inline(always)]

@@ -134,11 +134,8 @@ impl Layout {
 
 impl SharedTable {
     pub(super) fn new(buckets: u64, width: u32, limit: u64) -> Result<Self, ParamError> {
-        let count = shared_bytes(buckets, width) / 8;
-        let mut words = bits::reserve(count, limit)?;
-        words.resize_with(count as usize, || AtomicU64::new(0));
         Ok(Self {
-            words,
+            words: bits::allocate(shared_bytes(buckets, width) / 8, limit, || AtomicU64::new(0))?,
             layout: Layout::new(width),
             #[cfg(absentia_loom)]
             steps: AtomicU64::new(0),

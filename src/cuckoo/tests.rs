@@ -299,18 +299,22 @@ fn as_many_keys_as_the_capacity_are_taken() {
     }
 }
 
-/// Prints how often a filter of random hashes is full before its capacity: the table at the head of `sizing.rs`. Some three minutes in a release
-/// build.
-#[test]
-#[ignore = "a measurement, not a claim"]
-fn slack_table() {
-    let mut state = 99u64;
-    let mut random = || {
+/// Outputs of SplitMix64, as hashes.
+fn random_hashes(mut state: u64) -> impl FnMut() -> KeyHash {
+    let mut random = move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     };
+    move || KeyHash::from_parts(random(), random())
+}
+
+/// Prints how often a filter of random hashes is full before its capacity: the table at the head of `sizing.rs`. Some three minutes in a release build.
+#[test]
+#[ignore = "a measurement, not a claim"]
+fn slack_table() {
+    let mut hash = random_hashes(99);
     for n in [9u64, 15, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000, 8000, 8192, 20_000, 65_536, 1_000_000, 10_000_000] {
         for width in [7, 12] {
             let mut filter = filter(n, width, 1);
@@ -318,11 +322,37 @@ fn slack_table() {
             let mut full = 0;
             for _ in 0..trials {
                 filter.clear();
-                let keys: Result<(), CuckooError> = (0..n).try_for_each(|_| filter.insert_hash(KeyHash::from_parts(random(), random())));
-                full += u64::from(keys.is_err());
+                full += u64::from((0..n).try_for_each(|_| filter.insert_hash(hash())).is_err());
             }
             println!("{n:9} keys  {width:2} bits  {:.3} slots a key  {full} of {trials}", filter.slots() as f64 / n as f64);
         }
+    }
+}
+
+/// Prints how often a filter that is held at its capacity, a key out and a key in, is full: the figures in docs/limitations. Two minutes in a release build.
+#[test]
+#[ignore = "a measurement, not a claim"]
+fn churn_table() {
+    let mut hash = random_hashes(7);
+    let mut churn = |n: usize, inserts: u64, insert: &mut dyn FnMut(KeyHash) -> bool, remove: &mut dyn FnMut(KeyHash) -> bool| {
+        let (mut live, mut full) = (Vec::with_capacity(n), 0);
+        for _ in 0..inserts {
+            if live.len() == n {
+                let gone: KeyHash = live.swap_remove(hash().first() as usize % n);
+                assert!(remove(gone));
+            }
+            let new = hash();
+            if insert(new) { live.push(new) } else { full += 1 }
+        }
+        println!("{n:9} keys  {full} of {inserts}");
+    };
+    for n in [15, 30, 76, 100, 300, 1000, 65_536] {
+        let filter = std::cell::RefCell::new(filter(n, 12, 1));
+        churn(n as usize, 16_000_000, &mut |new| filter.borrow_mut().insert_hash(new).is_ok(), &mut |old| filter.borrow_mut().remove_hash(old));
+    }
+    for (n, inserts) in [(65_536, 200_000_000), (1_000_000, 100_000_000)] {
+        let shared = AtomicCuckoo::builder().capacity(n).fingerprint_bits(8).hasher(KeyHasher::xxh3(1)).build_atomic().unwrap();
+        churn(n as usize, inserts, &mut |new| shared.insert_hash(new).is_ok(), &mut |old| shared.remove_hash(old));
     }
 }
 

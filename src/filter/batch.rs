@@ -6,6 +6,7 @@
 
 use crate::key::{Key, KeyHash, KeyHasher};
 use bitvec::vec::BitVec;
+use std::convert::Infallible;
 
 /// Bits in a word of a [`BitVec`].
 const WORD: usize = usize::BITS as usize;
@@ -41,13 +42,22 @@ fn bits(words: Vec<usize>, count: usize) -> BitVec {
 
 /// Every hash of an iterator, handed on some hundred at a time with room for the answers.
 pub(crate) fn in_chunks(hashes: impl IntoIterator<Item = KeyHash>, mut take: impl FnMut(&[KeyHash], &mut [usize])) {
-    let (mut taken, mut answers) = ([KeyHash::from_parts(0, 0); CHUNK], [0; CHUNK / WORD]);
+    let mut answers = [0; CHUNK / WORD];
+    let Ok(()) = try_in_chunks(hashes, |hashes| {
+        take(hashes, &mut answers);
+        Ok::<_, Infallible>(())
+    });
+}
+
+/// The same without answers, up to the first error. Hashes that were taken from the iterator with that one are not given back.
+pub(crate) fn try_in_chunks<E>(hashes: impl IntoIterator<Item = KeyHash>, mut take: impl FnMut(&[KeyHash]) -> Result<(), E>) -> Result<(), E> {
+    let mut taken = [KeyHash::from_parts(0, 0); CHUNK];
     let mut hashes = hashes.into_iter();
     loop {
         let count = taken.iter_mut().zip(hashes.by_ref()).map(|(place, hash)| *place = hash).count();
-        take(&taken[..count], &mut answers);
+        take(&taken[..count])?;
         if count < CHUNK {
-            return;
+            return Ok(());
         }
     }
 }

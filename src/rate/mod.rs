@@ -4,11 +4,13 @@
 //! public sees, is in the kinds.
 
 mod exact;
+mod histogram;
 mod solve;
 
 pub(crate) use exact::Places;
 #[cfg(test)]
 pub(crate) use exact::ROUNDING;
+pub(crate) use histogram::{Histogram, is_saturated};
 #[cfg(test)]
 pub(crate) use solve::usual_k;
 pub(crate) use solve::{best_k, distinguishable, least_lines};

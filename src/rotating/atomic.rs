@@ -434,7 +434,7 @@ impl<H> AtomicRotatingBloom<H> {
         self.timer.as_ref().map_or(window, |timer| window.max(timer.window()))
     }
 
-    /// How long a window is, where a clock begins them.
+    /// How long a window is, where a clock begins them. What [`every`](RotatingBuilder::every) was told beyond 584 years is cut to that.
     #[must_use]
     pub fn window_duration(&self) -> Option<Duration> {
         self.timer.as_ref().map(Timer::every)

@@ -174,7 +174,8 @@ impl<H> RotatingBloom<H> {
         self.shape.kernel.claims_batch(&self.lines, self.shape.layout, live, hashes, answers);
     }
 
-    /// Begins a new window; what was inserted only in the oldest one is forgotten. In a filter with a clock, the next window begins early.
+    /// Begins a new window; what was inserted only in the oldest one is forgotten. In a filter with a clock the next
+    /// window begins early, and the clock begins none until it has caught up with what was begun by hand.
     ///
     /// Cost: a few instructions where nothing was inserted since the last rotation, or where the plane of the new window is clean. It is once a
     /// quarter as many keys were inserted as there are lines; else this call clears the lines that are left, at most all of them once. Windows
@@ -285,7 +286,7 @@ impl<H> RotatingBloom<H> {
         self.window.saturating_add(self.missed())
     }
 
-    /// How long a window is, where a clock begins them.
+    /// How long a window is, where a clock begins them. What [`every`](RotatingBuilder::every) was told beyond 584 years is cut to that.
     #[must_use]
     pub fn window_duration(&self) -> Option<Duration> {
         self.timer.as_ref().map(Timer::every)

@@ -87,7 +87,7 @@ impl RotatingBuilder {
     }
 
     /// Windows of this length, that begin by themselves; the first one when the filter is built. Without it, windows are begun by
-    /// [`rotate`](RotatingBloom::rotate).
+    /// [`rotate`](RotatingBloom::rotate), which with it puts off those of the clock.
     pub fn every(mut self, window: Duration) -> Self {
         self.every = Some(window);
         self

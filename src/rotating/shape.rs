@@ -7,6 +7,7 @@ use crate::filter::CombineError;
 use crate::kernel::{Kernel, PlaneLayout};
 use crate::key::HasherFingerprint;
 use crate::params::{Capacity, ParamError};
+use crate::rate;
 use std::fmt;
 
 /// The parameters of a filter, and what follows from them.
@@ -32,9 +33,7 @@ impl PartialEq for Shape {
 impl Shape {
     /// As many empty lines as the plan has, checked against the limit before anything is allocated.
     pub(super) fn allocate<L>(&self, limit: u64, empty: impl FnMut() -> L) -> Result<Vec<L>, ParamError> {
-        let mut lines = bits::reserve(self.plan.lines, limit)?;
-        lines.resize_with(self.plan.lines as usize, empty);
-        Ok(lines)
+        bits::allocate(self.plan.lines, limit, empty)
     }
 
     pub(super) fn bits(&self) -> u64 {
@@ -49,9 +48,9 @@ impl Shape {
         self.plan.bits_per_key(Capacity::new(self.capacity))
     }
 
-    /// Whether the rate is above twice the one asked for, or above the middle between that and 1 where this is less.
+    /// Whether the rate is too far above the one asked for.
     pub(super) fn is_saturated(&self, estimated: f64) -> bool {
-        estimated > self.fpr + self.fpr.min((1.0 - self.fpr) / 2.0)
+        rate::is_saturated(estimated, self.fpr)
     }
 
     /// Whether a key has its bits at the same places in both.

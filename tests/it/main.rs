@@ -27,6 +27,7 @@ mod rebuild;
 mod rebuild_dropped;
 mod rebuilder;
 mod retire;
+mod retire_stress;
 mod store;
 mod stress;
 mod trust;

@@ -8,19 +8,17 @@ use absentia::cuckoo::CuckooFactory;
 use absentia::*;
 use std::convert::Infallible;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 fn world_of(copies: Copies) -> World {
     World::with(only_creator(), |b| b.filters(copies))
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     world_of(Copies::new(Fault::None))
 }
 
-fn any_size() -> RebuildOptions {
+pub(crate) fn any_size() -> RebuildOptions {
     RebuildOptions::default().allow_empty().max_shrink(1.0)
 }
 
@@ -32,7 +30,7 @@ fn twins(world: &World) -> (u64, u64, u64) {
 }
 
 /// Deletes the row in a database where the key is unique, as another client would: says what the statement affected.
-fn delete_row(db: &Db, id: u64) -> Removed {
+pub(crate) fn delete_row(db: &Db, id: u64) -> Removed {
     let affected = u64::from(db.ids().contains(&id));
     db.delete(id);
     Removed::of_unique(affected)
@@ -511,96 +509,4 @@ fn a_scan_that_gives_a_key_nine_times_fails_the_build() {
     let error = now(world.gate.rebuild(&Nine(&world.db))).unwrap_err();
     assert!(matches!(&error, RebuildError::Insert(error) if !error.is_full()), "{error}");
     is_there(&world, 1);
-}
-
-// ---- with everything at once ------------------------------------------------------------------------------------------------------------------
-
-const WRITERS: u64 = 2;
-const PER_WRITER: u64 = 40;
-
-struct Stress {
-    db: Db,
-    gate: Gate,
-    /// Even while the key is acknowledged to exist, odd from before its delete until after its next create.
-    versions: Vec<AtomicU64>,
-    stop: AtomicBool,
-    retired: AtomicU64,
-}
-
-impl Stress {
-    fn writer(&self, writer: u64) {
-        let mut random = writer + 1;
-        while !self.stop.load(SeqCst) {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let id = writer * PER_WRITER + (random >> 33) % PER_WRITER;
-            self.versions[id as usize].fetch_add(1, SeqCst);
-            let retired = if random >> 32 & 1 == 0 {
-                let guard = self.gate.begin_delete(&id);
-                guard.committed(delete_row(&self.db, id))
-            } else {
-                block_on(self.gate.retire_with(&id, async || Ok::<_, WriteError<io::Error>>(delete_row(&self.db, id)))).unwrap()
-            };
-            self.retired.fetch_add(u64::from(retired.is_removed()), SeqCst);
-            assert_ne!(retired, Retired::Kept(Kept::NotThere));
-            block_on(create(&self.gate, &self.db, id, "again", None)).unwrap();
-            self.versions[id as usize].fetch_add(1, SeqCst);
-        }
-    }
-
-    fn reader(&self) {
-        for id in (0..WRITERS * PER_WRITER).cycle() {
-            if self.stop.load(SeqCst) {
-                return;
-            }
-            let before = self.versions[id as usize].load(SeqCst);
-            let verdict = self.gate.check(&id);
-            let after = self.versions[id as usize].load(SeqCst);
-            assert!(before != after || before % 2 == 1 || !verdict.is_absent(), "key {id}, version {before}, is denied");
-        }
-    }
-
-    fn until_a_panic(&self, run: impl FnOnce()) {
-        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
-            self.stop.store(true, SeqCst);
-            std::panic::resume_unwind(panic);
-        }
-    }
-}
-
-#[test]
-fn no_acknowledged_key_is_ever_denied_while_others_are_retired() {
-    stress(world());
-}
-
-/// The same over the filter that ships.
-#[test]
-fn no_acknowledged_key_is_ever_denied_over_a_cuckoo_filter() {
-    stress(World::with(only_creator(), |b| b.filters(CuckooFactory::new(BloomFactory::new())).fpr(0.034)));
-}
-
-fn stress(world: World) {
-    let World { db, gate, counters, .. } = world.rebuilt(0..WRITERS * PER_WRITER);
-    let versions = (0..WRITERS * PER_WRITER).map(|_| AtomicU64::new(0)).collect();
-    let stress = Stress { db, gate, versions, stop: AtomicBool::new(false), retired: AtomicU64::new(0) };
-    thread::scope(|scope| {
-        let this = &stress;
-        for writer in 0..WRITERS {
-            scope.spawn(move || this.until_a_panic(|| this.writer(writer)));
-        }
-        scope.spawn(|| this.until_a_panic(|| this.reader()));
-        scope.spawn(|| {
-            this.until_a_panic(|| {
-                while !this.stop.load(SeqCst) {
-                    block_on(this.gate.rebuild_with(&this.db, any_size())).unwrap();
-                }
-            });
-        });
-        let end = Instant::now() + Duration::from_millis(1_500);
-        while Instant::now() < end && !stress.stop.load(SeqCst) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        stress.stop.store(true, SeqCst);
-    });
-    assert!(stress.retired.load(SeqCst) > 20, "too little happened: {} retired", stress.retired.load(SeqCst));
-    assert_eq!((counters.wrong_absent(), stress.gate.status().pending_writes), (0, 0));
 }
